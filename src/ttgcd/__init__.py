@@ -1,0 +1,35 @@
+"""Test-time generalized category discovery.
+
+Names are resolved on first use so that ``import ttgcd`` and ``ttgcd --help`` stay fast.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ttgcd.discover import Discovery, discover
+    from ttgcd.errors import InputError
+    from ttgcd.methods.base import Task
+    from ttgcd.methods.pact import Pact
+    from ttgcd.vlm import load_vlm
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Discovery": "ttgcd.discover",
+    "InputError": "ttgcd.errors",
+    "Pact": "ttgcd.methods.pact",
+    "Task": "ttgcd.methods.base",
+    "discover": "ttgcd.discover",
+    "load_vlm": "ttgcd.vlm",
+}
+
+__all__ = ["Discovery", "InputError", "Pact", "Task", "discover", "load_vlm"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'ttgcd' has no attribute {name!r}")

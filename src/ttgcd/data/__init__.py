@@ -1,0 +1,12 @@
+"""Package data: class names, splits, templates, published figures, experiments, the embedded model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parent
+
+
+def path(*parts: str) -> Path:
+    """The path of a packaged data file, e.g. ``path("names", "cifar10.txt")``."""
+    return _ROOT.joinpath(*parts)
