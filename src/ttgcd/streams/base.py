@@ -1,0 +1,111 @@
+"""What a stream is made of: a source that can be counted and read at random, and its batches."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+
+Kind = Literal["images", "embeddings"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Samples that arrive together.
+
+    A *position* counts samples in the source; a *place* counts them in stream order (the two
+    differ when the stream is shuffled); the stream *index* counts accepted samples only.
+    """
+
+    ids: tuple[str, ...]
+    start: int  # stream index of the first sample
+    positions: tuple[int, ...]  # positions in the source, listed in stream order
+    next_position: int  # the place where reading goes on after this batch
+    images: torch.Tensor | None = None  # uint8 (n, 3, S, S): resized, cropped, not normalised
+    features: np.ndarray | None = None  # float32 (n, d), unit rows (embeddings only)
+    places: tuple[int, ...] = ()  # place of each sample; empty means that none was set aside
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def split(self, at: int) -> tuple[Batch, Batch]:
+        """The first ``at`` samples and the rest, as two batches of the same stream."""
+        if not 0 <= at <= len(self):
+            raise ValueError(f"cannot split a batch of {len(self)} samples at {at}")
+        places = self.places or tuple(range(self.next_position - len(self), self.next_position))
+        if at == len(self):
+            middle = self.next_position
+        elif at == 0:
+            middle = places[0]
+        else:
+            middle = places[at - 1] + 1
+        first = replace(
+            self,
+            ids=self.ids[:at],
+            positions=self.positions[:at],
+            next_position=middle,
+            images=None if self.images is None else self.images[:at],
+            features=None if self.features is None else self.features[:at],
+            places=self.places[:at],
+        )
+        rest = replace(
+            self,
+            ids=self.ids[at:],
+            start=self.start + at,
+            positions=self.positions[at:],
+            images=None if self.images is None else self.images[at:],
+            features=None if self.features is None else self.features[at:],
+            places=self.places[at:],
+        )
+        return first, rest
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A sample that was set aside, and why."""
+
+    id: str
+    position: int  # in the source
+    reason: str
+    place: int = -1  # in stream order
+
+
+class Source(ABC):
+    """Samples that can be counted and read in any order, from several threads at once."""
+
+    kind: ClassVar[Kind] = "images"
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def id(self, position: int) -> str:
+        """The stable id of a sample: unique in the source and the same on the next run."""
+
+    @abstractmethod
+    def read(self, position: int) -> bytes | np.ndarray:
+        """Encoded image bytes, a uint8 HWC array, or a float32 vector.
+
+        Raises ``OSError`` or ``ValueError`` for a sample that cannot be read.
+        """
+
+    def signature(self, position: int) -> str:
+        """What would change if this sample were replaced by another; cheap, reads no pixels."""
+        return self.id(position)
+
+    def fingerprint(self) -> str:
+        """Hash over the ids and signatures of all samples, in source order."""
+        digest = hashlib.sha256(f"{self.kind} {len(self)}\n".encode())
+        for position in range(len(self)):
+            line = f"{self.id(position)}\0{self.signature(position)}\n"
+            digest.update(line.encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()
+
+    def close(self) -> None:  # noqa: B027 - most sources hold nothing open
+        """Release open files. Reading after that is an error."""
