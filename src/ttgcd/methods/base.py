@@ -1,0 +1,223 @@
+"""The contract that every method keeps: what it is told, what it answers, what it remembers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from ttgcd.errors import InputError
+
+if TYPE_CHECKING:
+    from ttgcd.streams.base import Batch
+    from ttgcd.vlm.base import VLM
+
+DEFAULT_TEMPLATES = ("a photo of a {}.",)
+
+
+class State(NamedTuple):
+    """What a method needs to go on: plain arrays and JSON values.
+
+    ``values["seen"]`` is the stream index at which reading goes on.
+    """
+
+    arrays: dict[str, np.ndarray]
+    values: dict[str, Any]
+
+
+def _ignore_progress(phase: str, done: int, total: int) -> None:
+    """Default of ``Task.progress``."""
+
+
+def _ignore_checkpoint(state: State) -> None:
+    """Default of ``Task.checkpoint``."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a method is told about a stream. Labels are never part of it.
+
+    ``anchors`` are the unit text embeddings z_k of the known classes, ``novel`` is L.
+    ``vlm`` is None when the stream holds precomputed embeddings.
+    """
+
+    known: tuple[str, ...]
+    anchors: np.ndarray
+    novel: int
+    vlm: VLM | None = None
+    logit_scale: float = 100.0
+    seed: int = 0
+    templates: tuple[str, ...] = DEFAULT_TEMPLATES
+    progress: Callable[[str, int, int], None] = _ignore_progress
+    checkpoint: Callable[[State], None] = _ignore_checkpoint
+
+    def __post_init__(self) -> None:
+        if len(self.known) == 0:
+            raise InputError("no known class: name at least one class (--known 'cat,dog')")
+        if self.novel < 0:
+            raise InputError(f"the number of novel classes must be 0 or more, got {self.novel}")
+        if self.anchors.ndim != 2 or len(self.anchors) != len(self.known):
+            raise InputError(
+                f"anchors have shape {self.anchors.shape} but {len(self.known)} known classes "
+                "are named: give one row a class, in the same order"
+            )
+        if not np.isfinite(self.anchors).all():
+            raise InputError("anchors contain NaN or infinite values: encode the names again")
+
+    @property
+    def n_known(self) -> int:
+        return len(self.known)
+
+
+@dataclass(frozen=True)
+class Assignments:
+    """Answers, one row a sample; rows of earlier samples are revisions.
+
+    ``category`` is k for known class k and K + l for novel category l; ``score`` the similarity to
+    the category's prototype; ``margin`` the zero-shot confidence omega (Eq. 2); ``novelty`` grows
+    with the evidence that the sample is of no known class; ``final`` is False while the method may
+    still revise the row.
+    """
+
+    index: np.ndarray
+    category: np.ndarray
+    score: np.ndarray
+    margin: np.ndarray
+    final: np.ndarray
+    novelty: np.ndarray
+    features: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @classmethod
+    def make(
+        cls,
+        start: int,
+        category: np.ndarray,
+        score: np.ndarray,
+        margin: np.ndarray | None = None,
+        novelty: np.ndarray | None = None,
+        final: bool = True,
+        features: np.ndarray | None = None,
+    ) -> Assignments:
+        """Rows for consecutive samples beginning at stream index ``start``."""
+        n = len(category)
+        zeros = np.zeros(n, np.float32)
+        return cls(
+            index=np.arange(start, start + n, dtype=np.int64),
+            category=np.asarray(category, np.int64),
+            score=np.asarray(score, np.float32),
+            margin=zeros if margin is None else np.asarray(margin, np.float32),
+            final=np.full(n, final),
+            novelty=zeros if novelty is None else np.asarray(novelty, np.float32),
+            features=features,
+        )
+
+    @classmethod
+    def empty(cls) -> Assignments:
+        return cls.make(0, np.empty(0), np.empty(0))
+
+    @classmethod
+    def concat(cls, parts: Sequence[Assignments]) -> Assignments:
+        """Rows of several answers, in the order given."""
+        parts = [part for part in parts if len(part)]
+        if not parts:
+            return cls.empty()
+        if len(parts) == 1:
+            return parts[0]
+        names = ("index", "category", "score", "margin", "final", "novelty")
+        columns = {name: np.concatenate([getattr(p, name) for p in parts]) for name in names}
+        whole = [p.features for p in parts if p.features is not None]
+        features = np.concatenate(whole) if len(whole) == len(parts) else None
+        return cls(**columns, features=features)
+
+    def at(self, rows: np.ndarray) -> Assignments:
+        """The selected rows (boolean mask or positions)."""
+        names = ("index", "category", "score", "margin", "final", "novelty")
+        columns = {name: getattr(self, name)[rows] for name in names}
+        return replace(
+            self, **columns, features=None if self.features is None else self.features[rows]
+        )
+
+
+class Method(ABC):
+    """One way to name and group a stream.
+
+    Subclasses are dataclasses: the constructor is the whole configuration. ``start`` resets the
+    encoder and all state, so one object serves many streams.
+    """
+
+    name: ClassVar[str]
+    #: "arrival": ids are final within the warm-up; "end": only after the whole stream.
+    answers: ClassVar[Literal["arrival", "end"]] = "arrival"
+    #: passes over the data that the method needs.
+    passes: ClassVar[int] = 1
+    #: which parameters of the encoder the method changes.
+    trains: ClassVar[str] = "nothing"
+
+    task: Task
+
+    @abstractmethod
+    def start(self, task: Task) -> None:
+        """Begin a new stream; call ``super().start(task)`` first."""
+        self.task = task
+        if task.vlm is not None:
+            task.vlm.reset()
+
+    @abstractmethod
+    def observe(self, batch: Batch) -> Assignments:
+        """Answer for a batch and learn from it; may revise earlier rows."""
+
+    @abstractmethod
+    def finish(self) -> Assignments:
+        """The stream is over: the last revisions."""
+
+    @abstractmethod
+    def predict(self, batch: Batch) -> Assignments:
+        """Answer without learning: state is left as it was."""
+
+    @abstractmethod
+    def state_dict(self) -> State:
+        """Everything needed to go on."""
+
+    @abstractmethod
+    def load_state_dict(self, state: State) -> None:
+        """Go on from ``state``; call ``start`` first."""
+
+    def prototypes(self) -> np.ndarray | None:
+        """One unit row a category (K + L, d), zero where a category has none; None if the method
+        keeps no prototypes."""
+        return None
+
+    def health(self) -> dict[str, Any]:
+        """Facts that tell whether the run is going well."""
+        return {}
+
+    def config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        assert is_dataclass(self), "a Method is a dataclass"
+        return {f.name: asdict(self)[f.name] for f in fields(self) if f.init}
+
+    def encode(self, batch: Batch) -> np.ndarray:
+        """Unit features of a batch under the current encoder, without gradient."""
+        if batch.features is not None:
+            return np.asarray(batch.features, np.float32)
+        return encode_images(self.task, batch.images)
+
+
+def encode_images(task: Task, images: Any, batch_size: int = 128) -> np.ndarray:
+    """Unit image features under the current encoder, without gradient, in chunks."""
+    import torch
+
+    if task.vlm is None:
+        raise InputError("images were given but no model: pass a model, or embeddings instead")
+    with torch.inference_mode():
+        parts = [
+            task.vlm.encode_images(images[i : i + batch_size]).float().cpu().numpy()
+            for i in range(0, len(images), batch_size)
+        ]
+    return np.concatenate(parts)

@@ -1,0 +1,44 @@
+"""Methods by name. Adding one touches one new file and one line here."""
+
+from __future__ import annotations
+
+from importlib import import_module, metadata
+from typing import Any
+
+from ttgcd.errors import InputError
+from ttgcd.methods.base import Method
+
+METHODS: dict[str, str] = {
+    "pact": "ttgcd.methods.pact:Pact",
+}
+
+
+def method_class(name: str) -> type[Method]:
+    """The class behind a registered name, an entry point or ``module:Class``."""
+    target = METHODS.get(name)
+    if target is None and ":" in name:
+        target = name
+    if target is None:
+        for point in metadata.entry_points(group="ttgcd.methods"):
+            if point.name == name:
+                target = point.value
+    if target is None:
+        known = ", ".join(sorted(METHODS))
+        raise InputError(f"unknown method {name!r}: choose one of {known}, or give module:Class")
+    module, _, attribute = target.partition(":")
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"method {name!r} cannot be imported from {target!r}: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, Method)):
+        raise InputError(f"method {name!r}: {target} is not a ttgcd.methods.base.Method")
+    return found
+
+
+def load_method(name: str, **config: Any) -> Method:
+    """A method with its configuration, e.g. ``load_method("pact", warmup=512)``."""
+    cls = method_class(name)
+    try:
+        return cls(**config)
+    except TypeError as error:
+        raise InputError(f"method {name!r}: {error}") from error

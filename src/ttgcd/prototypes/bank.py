@@ -1,0 +1,106 @@
+"""Known and novel categories as prototypes in image space: Eq. 5 and Eq. 8-12."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+def normalise(vectors: np.ndarray) -> np.ndarray:
+    """Project rows onto the unit sphere; zero rows stay zero."""
+    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
+
+
+def weighted_sums(
+    features: np.ndarray, labels: np.ndarray, weights: np.ndarray, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sum of weights * features and sum of weights for each label 0..count-1."""
+    one_hot = np.zeros((count, len(labels)), dtype=np.float64)
+    one_hot[labels, np.arange(len(labels))] = weights
+    return one_hot @ features.astype(np.float64), one_hot.sum(axis=1)
+
+
+@dataclass
+class PrototypeBank:
+    """The state of the streaming stage.
+
+    ``known`` (K, d) and ``novel`` (L, d) are unit rows, zero where a known class has no support
+    yet; ``evidence`` is e_k. A known class takes part in assignments once its evidence reaches
+    ``evidence_min``.
+    """
+
+    known: np.ndarray
+    evidence: np.ndarray
+    novel: np.ndarray
+    evidence_min: float
+
+    @classmethod
+    def from_buffer(
+        cls,
+        features: np.ndarray,
+        labels: np.ndarray,
+        margins: np.ndarray,
+        n_known: int,
+        evidence_min: float,
+    ) -> PrototypeBank:
+        """Known prototypes and evidence from the buffer (Eq. 5); no novel ones yet."""
+        sums, evidence = weighted_sums(features, labels, margins, n_known)
+        known = normalise(sums).astype(np.float32)
+        novel = np.zeros((0, features.shape[1]), np.float32)
+        return cls(known, evidence, novel, evidence_min)
+
+    @property
+    def active(self) -> np.ndarray:
+        """Mask of the known classes in A = {k : e_k >= e_min}."""
+        return (self.evidence >= self.evidence_min) & self.known.any(axis=1)
+
+    def similarities(self, features: np.ndarray) -> np.ndarray:
+        """Cosine to every prototype, -inf for inactive known classes (Eq. 8)."""
+        cosines = features @ np.concatenate([self.known, self.novel]).T
+        cosines[:, : len(self.known)][:, ~self.active] = -np.inf
+        return cosines
+
+    def assign(self, features: np.ndarray) -> np.ndarray:
+        """Nearest prototype (Eq. 9): k for known class k, K + l for novel l; ties to the lowest."""
+        return self.similarities(features).argmax(axis=1)
+
+    def update(
+        self,
+        features: np.ndarray,
+        labels: np.ndarray,
+        margins: np.ndarray,
+        categories: np.ndarray,
+        known_rate: float,
+        novel_rate: float,
+        update_known: bool = True,
+    ) -> None:
+        """Learn from a batch after it was assigned.
+
+        Known classes move towards the margin-weighted mean direction of the samples that the text
+        anchors give them (Eq. 10) and gain their margins as evidence (Eq. 12); novel ones move
+        towards the mean direction of the samples assigned to them (Eq. 11). Unsupported
+        prototypes stay. A known class without a prototype starts at its first mean direction,
+        which is Eq. 10 from the zero vector.
+        """
+        if update_known:
+            sums, gained = weighted_sums(features, labels, margins, len(self.known))
+            self.known = _move(self.known, sums, known_rate)
+            self.evidence = self.evidence + gained
+        if len(self.novel):
+            mine = categories >= len(self.known)
+            sums, _ = weighted_sums(
+                features[mine],
+                categories[mine] - len(self.known),
+                np.ones(int(mine.sum())),
+                len(self.novel),
+            )
+            self.novel = _move(self.novel, sums, novel_rate)
+
+
+def _move(prototypes: np.ndarray, sums: np.ndarray, rate: float) -> np.ndarray:
+    """normalise((1 - rate) * prototype + rate * normalise(sum)) where a sum is not zero."""
+    supported = sums.any(axis=1)
+    moved = normalise((1.0 - rate) * prototypes.astype(np.float64) + rate * normalise(sums))
+    return np.where(supported[:, None], moved, prototypes).astype(np.float32)

@@ -1,0 +1,26 @@
+"""What the text anchors say about an image: Eq. 1 and Eq. 2."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import softmax
+
+
+def zero_shot_probabilities(
+    features: np.ndarray, anchors: np.ndarray, logit_scale: float
+) -> np.ndarray:
+    """p_n(k): softmax over the known classes of v_n . z_k / tau, tau = 1 / logit_scale (Eq. 1)."""
+    logits = (features @ anchors.T).astype(np.float64) * logit_scale
+    return softmax(logits, axis=1)
+
+
+def pseudo_labels(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The pseudo-label and its margin omega = p(1) - p(2) (Eq. 2).
+
+    With a single class there is no runner-up: p(2) = 0 and omega = 1.
+    """
+    labels = probabilities.argmax(axis=1)
+    if probabilities.shape[1] == 1:
+        return labels, np.ones(len(labels))
+    top_two = np.partition(probabilities, -2, axis=1)[:, -2:]
+    return labels, top_two[:, 1] - top_two[:, 0]
