@@ -1,0 +1,118 @@
+"""Run a method over a stream in this process: encode, answer, hand the answers to the sinks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from ttgcd.methods.base import Assignments, Method, Task
+from ttgcd.streams.base import Batch
+
+
+class Sink(Protocol):
+    """Takes answers as they come. ``batch`` is None for revisions made when the stream ends."""
+
+    def write(self, batch: Batch | None, rows: Assignments) -> None: ...
+
+
+@dataclass
+class RunResult:
+    """What a method said about every sample, by stream index."""
+
+    ids: list[str]
+    positions: np.ndarray
+    category: np.ndarray
+    score: np.ndarray
+    margin: np.ndarray
+    novelty: np.ndarray
+    batches: int
+    timings: dict[str, float] = field(default_factory=dict)
+
+
+class Collector:
+    """Keeps the latest answer for every sample in memory."""
+
+    def __init__(self) -> None:
+        self._ids: list[str] = []
+        self._positions: list[int] = []
+        self._answers: list[Assignments] = []
+        self._batches = 0
+
+    def write(self, batch: Batch | None, rows: Assignments) -> None:
+        if batch is not None:
+            self._ids.extend(batch.ids)
+            self._positions.extend(batch.positions)
+            self._batches += 1
+        self._answers.append(rows)
+
+    def result(self) -> RunResult:
+        rows = Assignments.concat([_without_features(a) for a in self._answers])
+        columns = {}
+        for name in ("category", "score", "margin", "novelty"):
+            given = getattr(rows, name)
+            columns[name] = np.zeros(len(self._ids), given.dtype)
+            columns[name][rows.index] = given  # later rows win: they are revisions
+        return RunResult(
+            ids=self._ids,
+            positions=np.asarray(self._positions, np.int64),
+            batches=self._batches,
+            **columns,
+        )
+
+
+def _without_features(rows: Assignments) -> Assignments:
+    names = ("index", "category", "score", "margin", "final", "novelty")
+    return Assignments(**{name: getattr(rows, name) for name in names})
+
+
+def drive(
+    method: Method,
+    stream: Iterable[Batch],
+    sinks: Sequence[Sink],
+    after_batch: Callable[[Batch], None] | None = None,
+) -> dict[str, float]:
+    """The loop itself: every batch to the method, every answer to every sink.
+
+    The method must have been started. Returns seconds spent waiting for decoded input, in the
+    method, and in the sinks.
+    """
+    seconds = {"input": 0.0, "method": 0.0, "sinks": 0.0}
+
+    def timed(phase: str, since: float) -> float:
+        now = time.perf_counter()
+        seconds[phase] += now - since
+        return now
+
+    clock = time.perf_counter()
+    for batch in stream:
+        clock = timed("input", clock)
+        rows = method.observe(batch)
+        clock = timed("method", clock)
+        for sink in sinks:
+            sink.write(batch, rows)
+        if after_batch is not None:
+            after_batch(batch)
+        clock = timed("sinks", clock)
+    clock = timed("input", clock)
+    rows = method.finish()
+    clock = timed("method", clock)
+    for sink in sinks:
+        sink.write(None, rows)
+    timed("sinks", clock)
+    return seconds
+
+
+def run(
+    method: Method, task: Task, stream: Iterable[Batch], sinks: Sequence[Sink] = ()
+) -> RunResult:
+    """Start ``method`` on ``task``, run it over ``stream`` and collect its answers in memory."""
+    method.start(task)
+    collector = Collector()
+    timings = drive(method, stream, [collector, *sinks])
+    result = collector.result()
+    result.timings = timings
+    return result

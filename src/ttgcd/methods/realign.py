@@ -1,0 +1,162 @@
+"""Stage one of PACT: train the image encoder's LayerNorm parameters on the buffer (Eq. 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from ttgcd.errors import InputError
+from ttgcd.vlm.base import VLM
+
+Optimiser = Literal["sgd", "momentum", "adam", "adamw"]
+
+
+def make_optimiser(
+    name: Optimiser, parameters: list[torch.nn.Parameter], lr: float
+) -> torch.optim.Optimizer:
+    """An optimiser by name, weight decay 0: decay would pull LayerNorm scales to 0, not to 1."""
+    if name == "sgd":
+        return torch.optim.SGD(parameters, lr=lr)
+    if name == "momentum":
+        return torch.optim.SGD(parameters, lr=lr, momentum=0.9)
+    if name == "adam":
+        return torch.optim.Adam(parameters, lr=lr)
+    if name == "adamw":
+        return torch.optim.AdamW(parameters, lr=lr, weight_decay=0.0)
+    raise InputError(f"unknown optimiser {name!r}: choose sgd, momentum, adam or adamw")
+
+
+def weighted_cross_entropy(
+    features: torch.Tensor,
+    anchors: torch.Tensor,
+    labels: torch.Tensor,
+    weights: torch.Tensor,
+    logit_scale: float,
+    mean_weight: float,
+) -> torch.Tensor:
+    """mean(omega * -log p(y)) / mean weight of the buffer.
+
+    Over the whole buffer this is Eq. 3; over a minibatch its expectation is Eq. 3, and a minibatch
+    of tiny weights cannot blow up. -log p(y) is the alignment term plus the normalisation (Eq. 4).
+    """
+    losses = F.cross_entropy(logit_scale * features @ anchors.T, labels, reduction="none")
+    return (weights * losses).mean() / mean_weight
+
+
+def realign(
+    vlm: VLM,
+    images: torch.Tensor,
+    anchors: np.ndarray,
+    labels: np.ndarray,
+    weights: np.ndarray,
+    *,
+    logit_scale: float,
+    epochs: int,
+    lr: float,
+    batch_size: int,
+    optimiser: Optimiser,
+    seed: int,
+    first_epoch: int = 0,
+    optimiser_arrays: dict[str, np.ndarray] | None = None,
+    after_epoch: Callable[[int, float, torch.optim.Optimizer], None] | None = None,
+) -> None:
+    """Minimise Eq. 3 over the image tower's LayerNorm parameters, in place.
+
+    The shuffle of each epoch depends only on (seed, epoch), so ``first_epoch`` with
+    ``optimiser_arrays`` goes on exactly where an interrupted run stopped.
+    """
+    parameters = list(vlm.norm_parameters("image").values())
+    step = make_optimiser(optimiser, parameters, lr)
+    if optimiser_arrays:
+        load_optimiser_arrays(step, optimiser_arrays)
+    device = parameters[0].device
+    anchor_rows = torch.from_numpy(anchors).to(device)
+    all_labels = torch.from_numpy(np.asarray(labels, np.int64)).to(device)
+    all_weights = torch.from_numpy(np.asarray(weights, np.float32)).to(device)
+    mean_weight = float(np.mean(weights))
+    for parameter in parameters:
+        parameter.requires_grad_(True)
+    try:
+        for epoch in range(first_epoch, epochs):
+            order = np.random.default_rng([seed, epoch]).permutation(len(images))
+            total = 0.0
+            for begin in range(0, len(order), batch_size):
+                rows = torch.from_numpy(order[begin : begin + batch_size])
+                on_device = rows.to(device)
+                with torch.enable_grad():
+                    loss = weighted_cross_entropy(
+                        vlm.encode_images(images[rows]),
+                        anchor_rows,
+                        all_labels[on_device],
+                        all_weights[on_device],
+                        logit_scale,
+                        mean_weight,
+                    )
+                    step.zero_grad(set_to_none=True)
+                    loss.backward()
+                if not torch.isfinite(loss):
+                    raise InputError(
+                        f"the re-alignment loss became {loss.item()} in epoch {epoch + 1}: "
+                        "lower the warm-up learning rate or check the checkpoint"
+                    )
+                step.step()
+                total += loss.item() * len(rows)
+            if after_epoch is not None:
+                after_epoch(epoch, total / len(order), step)
+    finally:
+        for parameter in parameters:
+            parameter.requires_grad_(False)
+            parameter.grad = None
+
+
+def continual_step(
+    vlm: VLM,
+    images: torch.Tensor,
+    anchors: np.ndarray,
+    labels: np.ndarray,
+    weights: np.ndarray,
+    *,
+    logit_scale: float,
+    lr: float,
+) -> None:
+    """One plain SGD step of Eq. 3 on a streaming batch (the continual ablation)."""
+    realign(
+        vlm,
+        images,
+        anchors,
+        labels,
+        weights,
+        logit_scale=logit_scale,
+        epochs=1,
+        lr=lr,
+        batch_size=len(images),
+        optimiser="sgd",
+        seed=0,
+    )
+
+
+def optimiser_arrays(optimiser: torch.optim.Optimizer) -> dict[str, np.ndarray]:
+    """The optimiser's tensors as plain arrays (empty for SGD without momentum)."""
+    return {
+        f"optimiser/{index}/{key}": np.asarray(value.detach().cpu())
+        for index, entry in optimiser.state_dict()["state"].items()
+        for key, value in entry.items()
+        if isinstance(value, torch.Tensor)
+    }
+
+
+def load_optimiser_arrays(
+    optimiser: torch.optim.Optimizer, arrays: dict[str, np.ndarray]
+) -> None:
+    """Put back what ``optimiser_arrays`` took out."""
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    for name, array in arrays.items():
+        _, index, key = name.split("/")
+        state.setdefault(int(index), {})[key] = torch.from_numpy(np.array(array))
+    whole = optimiser.state_dict()
+    whole["state"] = state
+    optimiser.load_state_dict(whole)
