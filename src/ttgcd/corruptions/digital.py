@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -10,6 +11,7 @@ from PIL import Image
 from scipy import ndimage
 
 Rng = np.random.Generator
+_Fold = Callable[[np.ndarray, int], np.ndarray]
 
 
 def brightness(x: np.ndarray, c: float, rng: Rng) -> np.ndarray:
@@ -102,7 +104,7 @@ def _reflect(index: np.ndarray, size: int) -> np.ndarray:
     return np.minimum(index, 2 * size - 1 - index)
 
 
-def _sample(x: np.ndarray, ys: np.ndarray, xs: np.ndarray, fold) -> np.ndarray:  # noqa: ANN001
+def _sample(x: np.ndarray, ys: np.ndarray, xs: np.ndarray, fold: _Fold) -> np.ndarray:
     """Bilinear interpolation of every channel at (ys, xs)."""
     top, left = np.floor(ys).astype(int), np.floor(xs).astype(int)
     down, right = (ys - top)[:, :, None], (xs - left)[:, :, None]
