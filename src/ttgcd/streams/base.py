@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -76,6 +77,10 @@ class Rejected:
     place: int = -1  # in stream order
 
 
+class Rejection(ValueError):
+    """Raised by a source or by decoding for one sample that must be set aside; says why."""
+
+
 class Source(ABC):
     """Samples that can be counted and read in any order, from several threads at once."""
 
@@ -86,14 +91,25 @@ class Source(ABC):
 
     @abstractmethod
     def id(self, position: int) -> str:
-        """The stable id of a sample: unique in the source and the same on the next run."""
+        """The stable id of a sample: valid Unicode, unique, and the same on the next run."""
 
     @abstractmethod
     def read(self, position: int) -> bytes | np.ndarray:
         """Encoded image bytes, a uint8 HWC array, or a float32 vector.
 
-        Raises ``OSError`` or ``ValueError`` for a sample that cannot be read.
+        Raises ``Rejection``, ``OSError`` or ``ValueError`` for a sample that cannot be read.
         """
+
+    def read_many(self, positions: Sequence[int]) -> np.ndarray | None:
+        """Several samples at once as one array, for sources that hold equal-sized arrays."""
+        return None
+
+    def prepare_random(self) -> None:  # noqa: B027 - most sources read anywhere at equal cost
+        """Told once before a shuffled stream: samples will be asked for in any order."""
+
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about the input, such as files that were left out."""
+        return ()
 
     def signature(self, position: int) -> str:
         """What would change if this sample were replaced by another; cheap, reads no pixels."""
@@ -103,8 +119,7 @@ class Source(ABC):
         """Hash over the ids and signatures of all samples, in source order."""
         digest = hashlib.sha256(f"{self.kind} {len(self)}\n".encode())
         for position in range(len(self)):
-            line = f"{self.id(position)}\0{self.signature(position)}\n"
-            digest.update(line.encode("utf-8", "surrogateescape"))
+            digest.update(f"{self.id(position)}\0{self.signature(position)}\n".encode())
         return digest.hexdigest()
 
     def close(self) -> None:  # noqa: B027 - most sources hold nothing open

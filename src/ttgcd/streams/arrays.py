@@ -1,0 +1,165 @@
+"""Arrays: ``.npy`` files read in place, or arrays in memory, of images or of embeddings."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from ttgcd.errors import InputError
+from ttgcd.streams.base import Source
+from ttgcd.streams.decode import one_line
+
+_CHECK_BYTES = 32 * 2**20
+_SAMPLED_ROWS = 1024
+
+
+class Rows:
+    """The first axis of an array, read piece by piece.
+
+    A file is mapped only for the rows asked for and let go again: a map of the whole file would
+    count as memory of this process and grow with the length of the stream.
+    """
+
+    def __init__(self, array: np.ndarray | str) -> None:
+        self._array: np.ndarray | None = None
+        if isinstance(array, np.ndarray):
+            self._array, self.name = array, "array"
+            self.shape, self.dtype = array.shape, array.dtype
+            self._stamp = self._sampled_hash()
+            return
+        self.name = array
+        try:
+            mapped = np.load(array, mmap_mode="r", allow_pickle=False)
+            if not isinstance(mapped, np.memmap):
+                raise ValueError("it does not hold a single array")
+        except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
+            raise InputError(f"cannot read {array!r} as an array: {one_line(error)}") from None
+        self.shape, self.dtype, self._offset = mapped.shape, mapped.dtype, mapped.offset
+        if not mapped.flags.c_contiguous:
+            self._array = mapped  # columns first: no piece of it is in one place
+        status = os.stat(array)
+        self._stamp = f"{status.st_size} {status.st_mtime_ns}"
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def get(self, start: int, stop: int) -> np.ndarray:
+        """A copy of the rows from start to stop."""
+        if self._array is not None:
+            return np.array(self._array[start:stop])
+        shape = (stop - start, *self.shape[1:])
+        offset = self._offset + start * self.dtype.itemsize * int(np.prod(self.shape[1:]))
+        return np.array(np.memmap(self.name, self.dtype, "r", offset, shape))
+
+    def take(self, positions: Sequence[int]) -> np.ndarray:
+        """The rows at the given positions."""
+        first = positions[0]
+        if list(positions) == list(range(first, first + len(positions))):
+            return self.get(first, first + len(positions))
+        return np.concatenate([self.get(position, position + 1) for position in positions])
+
+    def fingerprint(self) -> str:
+        text = f"{self.shape} {self.dtype.str} {self._stamp}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _sampled_hash(self) -> str:
+        """Hash over at most a thousand rows spread evenly, so that it stays cheap."""
+        assert self._array is not None
+        rows = np.unique(np.linspace(0, max(len(self) - 1, 0), _SAMPLED_ROWS).astype(np.int64))
+        picked = np.ascontiguousarray(self._array[rows[: len(self)]])
+        return hashlib.sha256(picked.tobytes()).hexdigest()
+
+
+class ArraySource(Source):
+    """Images as uint8: (N, H, W, 3), (N, 3, H, W) or grayscale (N, H, W). Ids are row numbers."""
+
+    kind = "images"
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def id(self, position: int) -> str:
+        return str(position)
+
+    def read(self, position: int) -> np.ndarray:
+        return self.read_many([position])[0]
+
+    def read_many(self, positions: Sequence[int]) -> np.ndarray:
+        images = self._rows.take(positions)
+        if images.ndim == 3:
+            images = np.repeat(images[..., None], 3, axis=3)
+        elif images.shape[3] != 3:
+            images = images.transpose(0, 2, 3, 1)
+        return np.ascontiguousarray(images)
+
+    def signature(self, position: int) -> str:
+        return self._rows.fingerprint()
+
+    def fingerprint(self) -> str:
+        return self._rows.fingerprint()
+
+
+class EmbeddingSource(Source):
+    """Feature vectors (N, d), normalised to unit length when read. Ids are row numbers."""
+
+    kind = "embeddings"
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self.dim: int = rows.shape[1]
+        step = max(1, _CHECK_BYTES // (self.dim * 8))
+        for start in range(0, len(rows), step):
+            self._unit(rows.get(start, min(start + step, len(rows))), start)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def id(self, position: int) -> str:
+        return str(position)
+
+    def read(self, position: int) -> np.ndarray:
+        return self.read_many([position])[0]
+
+    def read_many(self, positions: Sequence[int]) -> np.ndarray:
+        return self._unit(self._rows.take(positions), positions[0])
+
+    def signature(self, position: int) -> str:
+        return self._rows.fingerprint()
+
+    def fingerprint(self) -> str:
+        return self._rows.fingerprint()
+
+    def _unit(self, rows: np.ndarray, first: int) -> np.ndarray:
+        values = rows.astype(np.float64)
+        lengths = np.sqrt((values * values).sum(axis=1))
+        bad = ~(np.isfinite(lengths) & (lengths > 0))
+        if bad.any():
+            row = int(bad.argmax())
+            zero = not values[row].any()
+            what = "is all zero" if zero else "holds NaN or infinite values"
+            raise InputError(
+                f"{self._rows.name}: row {first + row} {what}; remove or recompute such rows"
+            )
+        return (values / lengths[:, None]).astype(np.float32)
+
+
+def open_array(array: np.ndarray | str) -> ArraySource | EmbeddingSource:
+    """Images or embeddings, told apart by type and shape."""
+    rows = Rows(array)
+    shape, dtype = rows.shape, rows.dtype
+    if len(shape) and 0 in shape:
+        raise InputError(f"{rows.name} is empty: its shape is {shape}")
+    if dtype.kind == "f" and len(shape) == 2:
+        return EmbeddingSource(rows)
+    if dtype == np.uint8 and (len(shape) == 3 or (len(shape) == 4 and 3 in (shape[1], shape[3]))):
+        return ArraySource(rows)
+    raise InputError(
+        f"{rows.name} holds {dtype} values of shape {shape}: expected uint8 images (N, H, W, 3), "
+        "(N, 3, H, W) or (N, H, W), or floating-point embeddings (N, d)"
+    )

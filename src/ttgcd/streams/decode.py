@@ -1,0 +1,143 @@
+"""Encoded bytes to pixels: uint8 HWC RGB, as a person would see the picture.
+
+The bytes are not trusted. Only the formats listed here are opened, the size is checked before the
+pixels are decoded, and whatever goes wrong becomes a ``Rejection`` with a reason.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from ttgcd.streams.base import Rejection
+
+FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP")
+EXTENSIONS = frozenset(
+    (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".webp", ".tif", ".tiff", ".bmp", ".dib")
+)
+
+# Pillow warns about odd metadata and large sizes. The first is harmless, the second is an error
+# here, and neither should reach a user's terminal.
+warnings.filterwarnings("ignore", module=r"PIL(\.|$)")
+warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
+
+_UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_EXIF_ORIENTATION = 0x0112
+_TIFF_BITS, _TIFF_PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one image may cost. Checked before memory is spent."""
+
+    pixels: int = 120_000_000  # the largest phone cameras give 108 million
+    aspect: int = 200  # long side over short side: resizing the short side would blow it up
+
+
+def decode(data: bytes, limits: Limits | None = None) -> np.ndarray:
+    """Decode one image to a uint8 array (height, width, 3), or raise ``Rejection``."""
+    if not data:
+        raise Rejection("empty file")
+    try:
+        return _decode(data, limits or Limits())
+    except Rejection:
+        raise
+    except UnidentifiedImageError:
+        raise Rejection("not an image of a supported format") from None
+    except Image.DecompressionBombError:
+        raise Rejection("too many pixels") from None
+    except MemoryError:
+        raise Rejection("not enough memory to decode") from None
+    except Exception as error:
+        # Damaged bytes make Pillow raise almost anything: OSError, SyntaxError, struct.error, ...
+        raise Rejection(f"damaged: {one_line(error)}") from None
+
+
+def one_line(error: BaseException, length: int = 160) -> str:
+    """The message of an error as one short printable line."""
+    text = re.sub(r"[\s\x00-\x1f\x7f]+", " ", str(error)).strip() or type(error).__name__
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def reason_of(error: Exception) -> str:
+    """Why a sample was set aside, as one line without the paths of this machine."""
+    if isinstance(error, Rejection):
+        return str(error)
+    if isinstance(error, FileNotFoundError):
+        return "file not found"
+    if isinstance(error, PermissionError):
+        return "permission denied"
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be read: {error.strerror}"
+    return f"cannot be read: {one_line(error)}"
+
+
+def _decode(data: bytes, limits: Limits) -> np.ndarray:
+    with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+        width, height = image.size
+        if width < 1 or height < 1:
+            raise Rejection("no pixels")
+        if width * height > limits.pixels:
+            raise Rejection(f"too many pixels: {width} x {height} (limit {limits.pixels})")
+        if max(width, height) > limits.aspect * min(width, height):
+            raise Rejection(f"too narrow: {width} x {height} (limit 1:{limits.aspect})")
+        image.load()
+        # After load: PNG may keep EXIF behind the pixels, and TIFF is turned upright by Pillow.
+        turn = _UPRIGHT.get(_orientation(image))
+        rgb = _rgb(image)
+        if turn is not None:
+            rgb = rgb.transpose(turn)
+        return np.array(rgb, dtype=np.uint8)
+
+
+def _orientation(image: Image.Image) -> int:
+    try:
+        value = image.getexif().get(_EXIF_ORIENTATION, 1)
+    except Exception:  # broken metadata does not make a picture unreadable
+        return 1
+    return value if isinstance(value, int) else 1
+
+
+def _rgb(image: Image.Image) -> Image.Image:
+    """Any Pillow mode to RGB; transparent parts become white."""
+    if image.mode in ("I", "F") or image.mode.startswith("I;16"):
+        return Image.fromarray(_eight_bits(image)).convert("RGB")
+    if "transparency" in image.info or image.mode in ("RGBA", "LA", "PA", "RGBa", "La"):
+        if image.mode == "La":
+            image = image.convert("LA")
+        front = image.convert("RGBA")
+        white = Image.new("RGBA", front.size, (255, 255, 255, 255))
+        return Image.alpha_composite(white, front).convert("RGB")
+    return image.convert("RGB")
+
+
+def _eight_bits(image: Image.Image) -> np.ndarray:
+    """Deep grayscale to 8 bits. What the file does not say about its range, the values say."""
+    values = np.asarray(image).astype(np.float64)
+    if not np.isfinite(values).all():
+        raise Rejection("pixel values are not finite")
+    tags = getattr(image, "tag_v2", {})
+    low, high = float(values.min()), float(values.max())
+    if image.mode.startswith("I;16") or image.format == "PNG":
+        low, high = 0.0, 4095.0 if tags.get(_TIFF_BITS) == (12,) else 65535.0
+    elif low >= 0 and high <= 1 and image.mode == "F":
+        low, high = 0.0, 1.0
+    elif low >= 0 and high <= 65535:
+        low, high = 0.0, 255.0 if high <= 255 else 65535.0
+    scaled = np.clip((values - low) / max(high - low, 1e-12), 0, 1)
+    if tags.get(_TIFF_PHOTOMETRIC) == _WHITE_IS_ZERO:
+        scaled = 1 - scaled
+    return np.rint(scaled * 255).astype(np.uint8)

@@ -1,0 +1,119 @@
+"""Image files by path: what folders and lists have in common."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+
+import numpy as np
+
+from ttgcd.streams.base import Rejection, Source
+
+MAX_FILE_BYTES = 256 * 2**20
+_MISSING = -1
+
+
+class Files(Source):
+    """Files given by path; the sizes and times of the moment it was opened are its signature."""
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        ids: Sequence[str],
+        *,
+        inside: str | None = None,
+        max_bytes: int = MAX_FILE_BYTES,
+    ) -> None:
+        self._paths = list(paths)
+        self._ids = unique_ids(ids)
+        self._inside = None if inside is None else os.path.realpath(inside)
+        self._max_bytes = max_bytes
+        self._stamps = np.array([_stamp(path) for path in self._paths], np.int64).reshape(-1, 2)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def id(self, position: int) -> str:
+        return self._ids[position]
+
+    def read(self, position: int) -> bytes:
+        return read_file(self._paths[position], self._max_bytes, self._inside)
+
+    def signature(self, position: int) -> str:
+        size, modified = self._stamps[position]
+        return "missing" if size == _MISSING else f"{size} {modified}"
+
+
+def read_file(path: str, max_bytes: int = MAX_FILE_BYTES, inside: str | None = None) -> bytes:
+    """All bytes of a regular file that is not too large and, if asked, inside a folder.
+
+    Opened without blocking, so that a pipe or a device in the way cannot hang the stream.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    if inside is not None:
+        path = os.path.realpath(path)
+        if not is_inside(path, inside):
+            raise Rejection("symbolic link to a place outside the folder")
+        flags |= getattr(os, "O_NOFOLLOW", 0)
+    handle = os.open(path, flags)
+    try:
+        status = os.fstat(handle)
+        if stat.S_ISDIR(status.st_mode):
+            raise Rejection("a folder, not a file")
+        if not stat.S_ISREG(status.st_mode):
+            raise Rejection("not a regular file")
+        check_size(status.st_size, max_bytes)
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            data = file.read(status.st_size + 1)
+    finally:
+        os.close(handle)
+    if len(data) != status.st_size:
+        raise Rejection("file changed while it was read")
+    return data
+
+
+def check_size(size: int, max_bytes: int) -> None:
+    """Refuse encoded images above the limit before they are read."""
+    if size > max_bytes:
+        raise Rejection(f"file too large: {size} bytes (limit {max_bytes})")
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether a resolved path lies in a resolved folder."""
+    try:
+        return os.path.commonpath((path, folder)) == folder
+    except ValueError:  # different drives
+        return False
+
+
+def readable_text(raw: str) -> str:
+    """A name that may hold undecodable bytes, as valid Unicode (such bytes become ``\\xNN``)."""
+    return raw.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def unique_ids(ids: Sequence[str]) -> list[str]:
+    """The ids, with ``#2``, ``#3`` ... behind the second and later use of the same one."""
+    if len(set(ids)) == len(ids):
+        return list(ids)
+    taken = set(ids)
+    counts: dict[str, int] = {}
+    result = []
+    for name in ids:
+        count = counts.get(name, 0) + 1
+        unique = name
+        if count > 1:
+            while (unique := f"{name}#{count}") in taken:
+                count += 1
+            taken.add(unique)
+        counts[name] = count
+        result.append(unique)
+    return result
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return _MISSING, 0
+    return status.st_size, status.st_mtime_ns

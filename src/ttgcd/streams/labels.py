@@ -1,0 +1,102 @@
+"""Class names that the user knows, and labels for scoring."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+
+from ttgcd.errors import InputError
+
+
+def read_names(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Class names from ``"cat,dog"``, from ``"@names.txt"`` (one a line), or from a sequence.
+
+    Spaces around a name and blank lines of a file do not count. Empty and repeated names are
+    refused: two equal names would be one category with two numbers.
+
+    >>> read_names("cat, sea lion")
+    ('cat', 'sea lion')
+    """
+    where = "the known names"
+    if not isinstance(given, str):
+        names = [str(name).strip() for name in given]
+    elif given.startswith("@"):
+        where = given[1:]
+        names = [line.strip() for line in _text(where, "names").splitlines() if line.strip()]
+    elif not given.strip():
+        names = []
+    else:
+        names = [name.strip() for name in given.split(",")]
+    if not names:
+        raise InputError(f"no class name in {where}: give at least one, as 'cat,dog' or @names.txt")
+    seen: set[str] = set()
+    repeated: list[str] = []
+    for number, name in enumerate(names, 1):
+        if not name:
+            raise InputError(f"name {number} of {len(names)} in {where} is empty: remove it")
+        if not name.isprintable():
+            raise InputError(f"name {number} in {where} holds control characters: {name!r}")
+        if name in seen and name not in repeated:
+            repeated.append(name)
+        seen.add(name)
+    if repeated:
+        shown = ", ".join(repr(name) for name in repeated)
+        raise InputError(f"names given more than once in {where}: {shown}; keep one of each")
+    return tuple(names)
+
+
+def read_labels(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Labels by sample id from a CSV file with the columns ``id`` and ``label``."""
+    where = os.fspath(path)
+    rows = csv.reader(io.StringIO(_text(where, "labels"), newline=""), strict=True)
+    labels: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    try:
+        header = [name.strip() for name in next(rows, [])]
+        if header.count("id") != 1 or header.count("label") != 1:
+            raise InputError(
+                f"{where}, line 1: the header must name the columns 'id' and 'label', "
+                f"not {','.join(header)!r}"
+            )
+        key, value = header.index("id"), header.index("label")
+        for row in rows:
+            line = rows.line_num
+            if not row:
+                continue
+            if len(row) != len(header):
+                raise InputError(
+                    f"{where}, line {line}: {len(row)} fields instead of {len(header)}; "
+                    "put fields that hold a comma in double quotes"
+                )
+            name, label = row[key], row[value].strip()
+            if not name or not label:
+                empty = "label" if name else "id"
+                raise InputError(f"{where}, line {line}: the {empty} is empty")
+            if name in labels:
+                raise InputError(
+                    f"{where}, line {line}: id {name!r} is already on line {lines[name]}"
+                )
+            labels[name], lines[name] = label, line
+    except csv.Error as error:
+        raise InputError(f"{where}, line {rows.line_num}: not valid CSV: {error}") from None
+    if not labels:
+        raise InputError(f"{where}: no row below the header")
+    return labels
+
+
+def _text(path: str, what: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        raise InputError(f"no such {what} file: {path!r}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read the {what} file {path!r}: {reason}") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}, line {line}: not UTF-8 text; save the file as UTF-8") from None

@@ -1,0 +1,52 @@
+"""Images named one by one: a list file, paths on standard input, or a Python sequence."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from ttgcd.errors import InputError
+from ttgcd.streams.files import MAX_FILE_BYTES, Files, readable_text
+
+
+class ListSource(Files):
+    """Files in the order given. Links are followed: whoever lists a path means what it names.
+
+    An id is the path as written with ``/`` between its parts.
+    """
+
+    def __init__(
+        self, paths: Sequence[str], base: str = "", max_bytes: int = MAX_FILE_BYTES
+    ) -> None:
+        if not paths:
+            raise InputError("the list of images is empty: give at least one path")
+        ids = [readable_text(path.replace(os.sep, "/")) for path in paths]
+        super().__init__([os.path.join(base, path) for path in paths], ids, max_bytes=max_bytes)
+        self._repeated = len(ids) - len(set(ids))
+
+    def notes(self) -> tuple[str, ...]:
+        if not self._repeated:
+            return ()
+        return (f"{self._repeated} paths are listed again; their ids end in #2, #3, ...",)
+
+
+def read_list(path: str, max_bytes: int = MAX_FILE_BYTES) -> ListSource:
+    """A text file with one path a line, relative to the folder that holds the list."""
+    with open(path, "rb") as file:
+        return ListSource(_lines(file.read(), path), os.path.dirname(path), max_bytes)
+
+
+def read_stdin(max_bytes: int = MAX_FILE_BYTES) -> ListSource:
+    """Paths on standard input, relative to the working folder."""
+    return ListSource(_lines(sys.stdin.buffer.read(), "standard input"), "", max_bytes)
+
+
+def _lines(data: bytes, where: str) -> list[str]:
+    """Paths separated by newlines, or by NUL as ``find -print0`` writes them."""
+    text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
+    lines = text.split("\0") if "\0" in text else text.replace("\r\n", "\n").split("\n")
+    paths = [line for line in lines if line.strip()]
+    if not paths:
+        raise InputError(f"no path in {where}: it must hold one image path a line")
+    return paths

@@ -1,0 +1,169 @@
+"""One call for every kind of input: look at what was given and open it."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ttgcd.errors import InputError
+from ttgcd.streams.arrays import open_array
+from ttgcd.streams.base import Source
+from ttgcd.streams.decode import EXTENSIONS, Limits, decode, reason_of
+from ttgcd.streams.files import MAX_FILE_BYTES
+from ttgcd.streams.folder import FolderSource
+from ttgcd.streams.listing import ListSource, read_list, read_stdin
+
+LISTS = (".txt", ".list", ".lst")
+TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+_MAX_BRACES = 100_000
+
+Spec = str | Path | np.ndarray | Sequence[str | Path] | Source
+
+
+def open_source(
+    spec: Spec, *, max_bytes: int = MAX_FILE_BYTES, limits: Limits | None = None
+) -> Source:
+    """Open a folder, list file, ``-`` (paths on stdin), tar, parquet, ``.npy``, array or paths.
+
+    Raises ``InputError`` for what does not exist, is of no supported kind, or holds no readable
+    image.
+    """
+    source = _open(spec, max_bytes)
+    try:
+        require_readable(source, limits)
+    except BaseException:
+        source.close()
+        raise
+    return source
+
+
+def require_readable(source: Source, limits: Limits | None = None) -> None:
+    """Look for one readable image, so that a hopeless input fails before a model is loaded."""
+    if source.kind == "embeddings":
+        return
+    first = ""
+    for position in range(len(source)):
+        try:
+            data = source.read(position)
+            if isinstance(data, bytes):
+                decode(data, limits)
+            return
+        except (OSError, ValueError) as error:
+            first = first or f"{source.id(position)}: {reason_of(error)}"
+    raise InputError(f"no readable image among {len(source)}; the first: {first}")
+
+
+def _open(spec: Spec, max_bytes: int) -> Source:
+    if isinstance(spec, Source):
+        return spec
+    if isinstance(spec, np.ndarray):
+        return open_array(spec)
+    if not isinstance(spec, (str, os.PathLike)):
+        return ListSource([os.fspath(path) for path in spec], max_bytes=max_bytes)
+    if spec == "-":
+        return read_stdin(max_bytes)
+    path = os.fspath(spec)
+    try:
+        if os.path.isdir(path):
+            return _open_folder(path, max_bytes)
+        if os.path.isfile(path):
+            return _open_files([path], max_bytes)
+        if found := _expand(path):
+            return _open_files(found, max_bytes)
+        if os.path.exists(path):
+            raise InputError(f"{path!r} is neither a file nor a folder")
+    except OSError as error:
+        raise InputError(f"cannot open {path!r}: {error.strerror or error}") from None
+    if re.match(r"[a-z][a-z0-9+.-]*://", path, re.IGNORECASE):
+        raise InputError(f"{path!r} is an address: download it and give the file or folder")
+    raise InputError(f"no such file or folder: {path!r}")
+
+
+def _open_folder(path: str, max_bytes: int) -> Source:
+    try:
+        return FolderSource(path, max_bytes)
+    except InputError:
+        names = sorted(name for name in os.listdir(path) if not name.startswith("."))
+        for suffixes in (TARS, (".parquet",)):
+            shards = [name for name in names if name.lower().endswith(suffixes)]
+            if shards:
+                return _open_files([os.path.join(path, name) for name in shards], max_bytes)
+        raise
+
+
+def _open_files(paths: list[str], max_bytes: int) -> Source:
+    """One file, or several of the same kind."""
+    kinds = {_kind(path) for path in paths}
+    if len(kinds) > 1:
+        raise InputError(f"files of different kinds ({', '.join(sorted(kinds))}): give one kind")
+    kind = kinds.pop()
+    if kind == "tar":
+        from ttgcd.streams.tar import TarSource
+
+        return TarSource(paths, max_bytes)
+    if kind == "parquet":
+        from ttgcd.streams.parquet import ParquetSource
+
+        return ParquetSource(paths, max_bytes)
+    if kind == "image":
+        return ListSource(paths, max_bytes=max_bytes)
+    if len(paths) > 1:
+        raise InputError(f"{len(paths)} {kind} files match: give one")
+    return open_array(paths[0]) if kind == "array" else read_list(paths[0], max_bytes)
+
+
+def _kind(path: str) -> str:
+    name = path.lower()
+    extension = os.path.splitext(name)[1]
+    if name.endswith(TARS):
+        return "tar"
+    if extension == ".parquet":
+        return "parquet"
+    if extension == ".npy":
+        return "array"
+    if extension in LISTS:
+        return "list"
+    if extension in EXTENSIONS:
+        return "image"
+    advice = {
+        ".npz": "save the array alone with numpy.save",
+        ".csv": "write the image paths to a .txt file, one a line",
+        ".zip": "unpack it and give the folder",
+    }.get(extension, "give a folder, a list (.txt), .tar, .parquet or .npy")
+    raise InputError(f"cannot use {path!r} as input: {advice}")
+
+
+def _expand(pattern: str) -> list[str]:
+    """Files that a pattern with ``{000..012}``, ``{a,b}``, ``*``, ``?`` or ``[..]`` stands for."""
+    found: list[str] = []
+    expanded = _braces(pattern)
+    for name in expanded:
+        if glob.has_magic(name):
+            found += sorted(glob.glob(name, recursive=True))
+        elif os.path.isfile(name):
+            found.append(name)
+        elif len(expanded) > 1:
+            raise InputError(f"no such file: {name!r} (from {pattern!r})")
+    return [name for name in found if os.path.isfile(name)]
+
+
+def _braces(pattern: str) -> list[str]:
+    match = re.search(r"\{([^{}]*)\}", pattern)
+    if match is None:
+        return [pattern]
+    body = match[1]
+    span = re.fullmatch(r"(\d{1,9})\.\.(\d{1,9})", body)
+    if span:
+        first, last = int(span[1]), int(span[2])
+        if last - first >= _MAX_BRACES:
+            raise InputError(f"{pattern!r} stands for more than {_MAX_BRACES} files")
+        choices = [str(number).zfill(len(span[1])) for number in range(first, last + 1)]
+    else:
+        choices = body.split(",")
+    before, after = pattern[: match.start()], pattern[match.end() :]
+    return [before + choice + rest for choice in choices for rest in _braces(after)]

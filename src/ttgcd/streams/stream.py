@@ -1,0 +1,196 @@
+"""From a source to batches: ordered, decoded ahead in the background, resumable."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import torch
+
+from ttgcd.errors import InputError
+from ttgcd.streams.base import Batch, Rejected, Source
+from ttgcd.streams.decode import Limits, decode, reason_of
+
+# Samples that one background task reads. Independent of the number of workers, so that neither
+# the order nor the grouping of the work depends on it.
+_CHUNK = 16
+
+_Loaded = list["tuple[int, torch.Tensor | np.ndarray] | Rejected"]
+
+
+def stream_order(length: int, shuffle_seed: int | None) -> np.ndarray:
+    """Source position at each place of the stream.
+
+    Shuffled by numpy's ``RandomState(seed).permutation``, whose result numpy keeps the same in
+    all versions; a resumed run and another machine see the same order.
+    """
+    if shuffle_seed is None:
+        return np.arange(length)
+    if not 0 <= shuffle_seed < 2**32:
+        raise InputError(f"the shuffle seed must be in 0 .. 2**32 - 1, not {shuffle_seed}")
+    return np.random.RandomState(shuffle_seed).permutation(length)
+
+
+class Stream:
+    """Batches of a source in stream order.
+
+    Every batch holds ``batch_size`` accepted samples but the last. Samples that cannot be read or
+    decoded are set aside in ``rejected``, which at any time lists exactly those before the
+    ``next_position`` of the batch handed out last (all of them after the end). To go on after a
+    batch, give ``start_position=batch.next_position`` and ``start_index=batch.start + len(batch)``
+    to a new stream on the same source: its batches equal those of an uninterrupted one.
+
+    ``workers`` threads decode at most ``ahead`` batches ahead; 0 workers decode in the caller.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        preprocess: Callable[..., torch.Tensor] | None = None,
+        batch_size: int = 128,
+        shuffle_seed: int | None = None,
+        start_position: int = 0,
+        start_index: int | None = None,
+        workers: int = 2,
+        ahead: int = 4,
+        limits: Limits | None = None,
+    ) -> None:
+        if batch_size < 1:
+            raise InputError(f"the batch size must be at least 1, not {batch_size}")
+        if workers < 0 or ahead < 1:
+            raise InputError(f"workers ({workers}) must be >= 0 and ahead ({ahead}) >= 1")
+        if not 0 <= start_position <= len(source):
+            raise InputError(
+                f"cannot start at position {start_position} of a source of {len(source)} samples"
+            )
+        if source.kind == "images" and preprocess is None:
+            raise ValueError("a stream of images needs the preprocessing of the model")
+        self.source = source
+        self.preprocess: Any = preprocess
+        self.batch_size = batch_size
+        self.start_position = start_position
+        self.start_index = start_position if start_index is None else start_index
+        self.workers = workers
+        self.ahead = ahead
+        self.limits = limits or Limits()
+        self.rejected: list[Rejected] = []
+        self.total = len(source)  # samples in the source, accepted or not
+        self.order = stream_order(self.total, shuffle_seed)
+        if shuffle_seed is not None:
+            source.prepare_random()
+        self._running: list[Iterator[Batch]] = []
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Start (again) at ``start_position``."""
+        self.close()
+        self.rejected.clear()
+        batches = self._batches()
+        self._running.append(batches)
+        return batches
+
+    def close(self) -> None:
+        """Stop the background threads of an iteration that was left early."""
+        while self._running:
+            self._running.pop().close()  # type: ignore[attr-defined]
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _batches(self) -> Iterator[Batch]:
+        taken: list[tuple[int, torch.Tensor | np.ndarray]] = []
+        waiting: list[Rejected] = []  # set aside behind the batch that is being filled
+        index = self.start_index
+        for chunk in self._chunks():
+            for loaded in chunk:
+                if isinstance(loaded, Rejected):
+                    waiting.append(loaded)
+                    continue
+                self.rejected += waiting
+                waiting.clear()
+                taken.append(loaded)
+                if len(taken) == self.batch_size:
+                    batch = self._batch(taken, index, taken[-1][0] + 1)
+                    index += len(taken)
+                    taken = []
+                    yield batch
+        self.rejected += waiting
+        if taken:
+            yield self._batch(taken, index, self.total)
+
+    def _batch(
+        self, taken: list[tuple[int, torch.Tensor | np.ndarray]], index: int, after: int
+    ) -> Batch:
+        places = tuple(place for place, _ in taken)
+        positions = tuple(int(self.order[place]) for place in places)
+        values = [value for _, value in taken]
+        embedded = self.source.kind == "embeddings"
+        return Batch(
+            ids=tuple(self.source.id(position) for position in positions),
+            start=index,
+            positions=positions,
+            next_position=after,
+            images=None if embedded else torch.stack(values),  # type: ignore[arg-type]
+            features=np.stack(values) if embedded else None,  # type: ignore[arg-type]
+            places=places,
+        )
+
+    def _chunks(self) -> Iterator[_Loaded]:
+        """Loaded samples in stream order, some of them loaded before they are asked for."""
+        size = min(_CHUNK, self.batch_size)
+        starts = range(self.start_position, self.total, size)
+        tasks = (range(start, min(start + size, self.total)) for start in starts)
+        stop = threading.Event()
+        if not self.workers:
+            for places in tasks:
+                yield self._load(places, stop)
+            return
+        window = max(1, self.ahead * self.batch_size // size)
+        pending: deque[Future[_Loaded]] = deque()
+        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="ttgcd-decode")
+        try:
+            while True:
+                for places in islice(tasks, window - len(pending)):
+                    pending.append(pool.submit(self._load, places, stop))
+                if not pending:
+                    return
+                yield pending.popleft().result()
+        finally:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _load(self, places: range, stop: threading.Event) -> _Loaded:
+        positions = [int(self.order[place]) for place in places]
+        together = self.source.read_many(positions)
+        if together is not None:
+            values = together if self.source.kind == "embeddings" else self.preprocess(together)
+            return list(zip(places, values))
+        loaded: _Loaded = []
+        for place, position in zip(places, positions):
+            if stop.is_set():  # the consumer has gone: nobody reads the rest
+                break
+            try:
+                data = self.source.read(position)
+                image = decode(data, self.limits) if isinstance(data, bytes) else data
+            except InputError:
+                raise
+            except (OSError, ValueError) as error:
+                reason = reason_of(error)
+                loaded.append(Rejected(self.source.id(position), position, reason, place))
+                continue
+            embedded = self.source.kind == "embeddings"
+            loaded.append((place, image if embedded else self.preprocess(image)))
+        return loaded
