@@ -1,0 +1,46 @@
+"""Vision-language models: two encoders, their norm parameters, their temperature."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ttgcd.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+    from ttgcd.vlm.base import VLM
+
+DEFAULT = "openai/clip-vit-base-patch16"
+
+__all__ = ["DEFAULT", "load_vlm"]
+
+
+def load_vlm(name_or_path: str = DEFAULT, device: str = "auto") -> VLM:
+    """Load a CLIP or SigLIP checkpoint.
+
+    `name_or_path` is a local folder, a hub id (the Hugging Face cache first, then the network) or
+    "mini", the embedded model. `device` is "auto" (CUDA when there is one), "cpu", "cuda:1", ...
+    """
+    from ttgcd.vlm.checkpoint import find_checkpoint
+
+    target = _device(device)
+    checkpoint = find_checkpoint(str(name_or_path))
+    # After the search: an unknown name is reported before transformers is imported.
+    from ttgcd.vlm.huggingface import build
+
+    return build(checkpoint, target)
+
+
+def _device(name: str) -> torch.device:
+    import torch
+
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"device {name!r} cannot be used ({reason}); try --device cpu") from error
+    return device
