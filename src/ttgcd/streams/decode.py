@@ -6,6 +6,8 @@ pixels are decoded, and whatever goes wrong becomes a ``Rejection`` with a reaso
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import io
 import re
 import warnings
@@ -25,6 +27,19 @@ EXTENSIONS = frozenset(
 # here, and neither should reach a user's terminal.
 warnings.filterwarnings("ignore", module=r"PIL(\.|$)")
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
+
+
+def _silence_libtiff() -> None:
+    """Its default error handler writes to stderr from C; Pillow raises the error anyway."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # built without libtiff
+        library = ctypes.CDLL(Image.core.__file__)
+        for name in ("TIFFSetErrorHandler", "TIFFSetErrorHandlerExt"):
+            setter = getattr(library, name)
+            setter.restype, setter.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+            setter(None)
+
+
+_silence_libtiff()
 
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,

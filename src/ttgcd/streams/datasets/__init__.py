@@ -1,0 +1,9 @@
+"""The benchmarks: five published ones, IconShift, and labelled folders of the user's own."""
+
+from __future__ import annotations
+
+from ttgcd.streams.datasets.benchmark import Benchmark
+from ttgcd.streams.datasets.classes import class_names, load_split, make_split
+from ttgcd.streams.datasets.registry import BENCHMARKS, load_benchmark
+
+__all__ = ["BENCHMARKS", "Benchmark", "class_names", "load_benchmark", "load_split", "make_split"]
