@@ -298,8 +298,8 @@ class Pact(Method):
         stream is read again from its start; finished re-alignment epochs are kept."""
         arrays: dict[str, np.ndarray] = {"anchors": self.task.anchors.astype(np.float32)}
         if self.task.vlm is not None:
-            for key, parameter in self.task.vlm.norm_parameters("image").items():
-                arrays[f"norm/{key}"] = parameter.detach().cpu().numpy().copy()
+            norms = self.task.vlm.norm_arrays("image")
+            arrays.update({f"norm/{key}": array for key, array in norms.items()})
         arrays.update(self._optimiser_arrays)
         if self.bank is not None:
             arrays["known_prototypes"] = self.bank.known
@@ -349,10 +349,6 @@ class Pact(Method):
 
         In the warm-up this waits until the buffer has been scored by the pretrained encoder.
         """
-        if self.task.vlm is None:
-            return
-        parameters = self.task.vlm.norm_parameters("image")
-        with torch.no_grad():
-            for key, array in self._saved_norms.items():
-                parameters[key].copy_(torch.from_numpy(np.array(array)))
-        self._saved_norms = {}
+        if self.task.vlm is not None and self._saved_norms:
+            self.task.vlm.load_norms(self._saved_norms, "image")
+            self._saved_norms = {}

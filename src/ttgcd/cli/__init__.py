@@ -1,0 +1,61 @@
+"""The command line: a table of commands, each in a file of its own, imported only when called."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from ttgcd import __version__
+from ttgcd.errors import InputError
+
+COMMANDS: dict[str, str] = {
+    "discover": "name and group a stream of images",
+    "demo": "see it work on the embedded model and images",
+    "estimate": "estimate the number of novel classes of a stream",
+    "evaluate": "score a run against a file of labels",
+    "data": "prepare and verify benchmark datasets",
+    "corrupt": "make corrupted copies of images",
+    "bench": "run the paper's experiments, print its tables, draw its figures",
+}
+
+
+def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+    """The parser; only the chosen command's module is imported and gets its arguments."""
+    parser = argparse.ArgumentParser(
+        prog="ttgcd",
+        description="Recognise the classes you can name, discover the ones you cannot.",
+        epilog="ttgcd COMMAND --help tells more about a command.",
+    )
+    parser.add_argument("--version", action="version", version=f"ttgcd {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=summary.capitalize() + ".")
+        if name == chosen:
+            import_module(f"ttgcd.cli.{name}").add_arguments(command)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command. Exit codes: 0 done, 2 the user's input, 130/143 interrupted."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    chosen = next((word for word in arguments if word in COMMANDS), None)
+    args = build_parser(chosen).parse_args(arguments)
+    try:
+        return import_module(f"ttgcd.cli.{args.command}").run(args)
+    except InputError as error:
+        print(f"ttgcd: error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("ttgcd: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away (e.g. `| head`): not an error of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

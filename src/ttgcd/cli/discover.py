@@ -1,0 +1,108 @@
+"""ttgcd discover: a folder of images and a list of names in, named and grouped images out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+DEFAULT_MODEL = "openai/clip-vit-base-patch16"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source",
+        help="folder, list file (.txt), '-' for paths on standard input, .tar shards, .parquet, "
+        ".npy of images, or .npy of embeddings (then give --anchors)",
+    )
+    parser.add_argument(
+        "--known", required=True, help="known class names: 'cat,dog' or @names.txt (one a line)"
+    )
+    parser.add_argument(
+        "--novel", default="auto", help="number of novel categories, or auto (default: auto)"
+    )
+    parser.add_argument("--out", default="ttgcd-out", help="output folder (default: ttgcd-out)")
+    parser.add_argument(
+        "--model", default=DEFAULT_MODEL,
+        help="hub id, local folder, or 'mini' for the small embedded one (default: %(default)s)",
+    )
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ... (default: auto)")
+    parser.add_argument("--anchors", help=".npy of text embeddings, one row a known class")
+    parser.add_argument(
+        "--template", action="append", metavar="TEXT",
+        help="prompt template with {} for the name; repeat to average several "
+        "(default: 'a photo of a {}.')",
+    )
+    parser.add_argument(
+        "--vocabulary", metavar="@FILE|none",
+        help="words to suggest names for novel categories from (default: about 400 everyday words)",
+    )
+    parser.add_argument("--labels", help="CSV id,label: true class names, for scoring only")
+    method = parser.add_argument_group("method")
+    method.add_argument("--preset", default="paper", help="paper or robust (default: paper)")
+    method.add_argument("--warmup", type=int, metavar="W", help="images in the buffer")
+    method.add_argument("--epochs", type=int, metavar="E", help="re-alignment epochs; 0 skips it")
+    method.add_argument("--lr", type=float, help="re-alignment learning rate")
+    method.add_argument("--optimiser", choices=("sgd", "momentum", "adam", "adamw"))
+    method.add_argument(
+        "--buffer-labels", choices=("zero-shot", "novel-or-zero-shot", "nearest"),
+        help="how the buffer's own images are answered after the warm-up",
+    )
+    stream = parser.add_argument_group("stream")
+    stream.add_argument("--batch-size", type=int, default=128)
+    stream.add_argument("--seed", type=int, default=0)
+    stream.add_argument(
+        "--shuffle", action="store_true", help="read in an order drawn from the seed"
+    )
+    stream.add_argument("--threads", type=int, help="compute threads (default: all cores)")
+    run = parser.add_argument_group("run")
+    run.add_argument("--resume", action="store_true", help="go on with an interrupted run")
+    run.add_argument("--overwrite", action="store_true", help="replace what is in --out")
+    run.add_argument("--print-config", action="store_true", help="print the settings and stop")
+    run.add_argument("--quiet", action="store_true", help="no progress")
+
+
+def run(args: argparse.Namespace) -> int:
+    from ttgcd.cli.progress import Progress
+    from ttgcd.discover import Settings, discover
+
+    settings = Settings(
+        known=args.known,
+        novel=args.novel,
+        model=args.model,
+        device=args.device,
+        templates=tuple(args.template) if args.template else ("a photo of a {}.",),
+        anchors=args.anchors,
+        vocabulary=args.vocabulary,
+        labels=args.labels,
+        preset=args.preset,
+        changes={
+            field: getattr(args, field)
+            for field in ("warmup", "epochs", "lr", "optimiser", "buffer_labels")
+            if getattr(args, field) is not None
+        },
+        batch_size=args.batch_size,
+        seed=args.seed,
+        shuffle=args.shuffle,
+        threads=args.threads,
+    )
+    if args.print_config:
+        import json
+
+        print(json.dumps(settings.describe(), indent=2))
+        return 0
+    progress = None if args.quiet else Progress()
+    try:
+        found = discover(
+            args.source,
+            out=args.out,
+            settings=settings,
+            resume=args.resume,
+            overwrite=args.overwrite,
+            progress=progress,
+            command=["ttgcd", *sys.argv[1:]],
+        )
+    finally:
+        if progress is not None:
+            progress.close()
+    print(found.text())
+    return 0
