@@ -11,7 +11,6 @@ import ctypes
 import io
 import re
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
@@ -22,6 +21,7 @@ FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP")
 EXTENSIONS = frozenset(
     (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".webp", ".tif", ".tiff", ".bmp", ".dib")
 )
+MAX_PIXELS = 120_000_000  # the largest phone cameras give 108 million
 
 # Pillow warns about odd metadata and large sizes. The first is harmless, the second is an error
 # here, and neither should reach a user's terminal.
@@ -54,20 +54,12 @@ _EXIF_ORIENTATION = 0x0112
 _TIFF_BITS, _TIFF_PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What one image may cost. Checked before memory is spent."""
-
-    pixels: int = 120_000_000  # the largest phone cameras give 108 million
-    aspect: int = 200  # long side over short side: resizing the short side would blow it up
-
-
-def decode(data: bytes, limits: Limits | None = None) -> np.ndarray:
+def decode(data: bytes, max_pixels: int = MAX_PIXELS) -> np.ndarray:
     """Decode one image to a uint8 array (height, width, 3), or raise ``Rejection``."""
     if not data:
         raise Rejection("empty file")
     try:
-        return _decode(data, limits or Limits())
+        return _decode(data, max_pixels)
     except Rejection:
         raise
     except UnidentifiedImageError:
@@ -100,15 +92,13 @@ def reason_of(error: Exception) -> str:
     return f"cannot be read: {one_line(error)}"
 
 
-def _decode(data: bytes, limits: Limits) -> np.ndarray:
+def _decode(data: bytes, max_pixels: int) -> np.ndarray:
     with Image.open(io.BytesIO(data), formats=FORMATS) as image:
         width, height = image.size
         if width < 1 or height < 1:
             raise Rejection("no pixels")
-        if width * height > limits.pixels:
-            raise Rejection(f"too many pixels: {width} x {height} (limit {limits.pixels})")
-        if max(width, height) > limits.aspect * min(width, height):
-            raise Rejection(f"too narrow: {width} x {height} (limit 1:{limits.aspect})")
+        if width * height > max_pixels:
+            raise Rejection(f"too many pixels: {width} x {height} (limit {max_pixels})")
         image.load()
         # After load: PNG may keep EXIF behind the pixels, and TIFF is turned upright by Pillow.
         turn = _UPRIGHT.get(_orientation(image))

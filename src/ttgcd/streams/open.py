@@ -13,7 +13,7 @@ import numpy as np
 from ttgcd.errors import InputError
 from ttgcd.streams.arrays import open_array
 from ttgcd.streams.base import Source
-from ttgcd.streams.decode import EXTENSIONS, Limits, decode, reason_of
+from ttgcd.streams.decode import EXTENSIONS, MAX_PIXELS, decode, reason_of
 from ttgcd.streams.files import MAX_FILE_BYTES
 from ttgcd.streams.folder import FolderSource
 from ttgcd.streams.listing import ListSource, read_list, read_stdin
@@ -26,7 +26,7 @@ Spec = str | Path | np.ndarray | Sequence[str | Path] | Source
 
 
 def open_source(
-    spec: Spec, *, max_bytes: int = MAX_FILE_BYTES, limits: Limits | None = None
+    spec: Spec, *, max_bytes: int = MAX_FILE_BYTES, max_pixels: int = MAX_PIXELS
 ) -> Source:
     """Open a folder, list file, ``-`` (paths on stdin), tar, parquet, ``.npy``, array or paths.
 
@@ -35,14 +35,14 @@ def open_source(
     """
     source = _open(spec, max_bytes)
     try:
-        require_readable(source, limits)
+        require_readable(source, max_pixels)
     except BaseException:
         source.close()
         raise
     return source
 
 
-def require_readable(source: Source, limits: Limits | None = None) -> None:
+def require_readable(source: Source, max_pixels: int = MAX_PIXELS) -> None:
     """Look for one readable image, so that a hopeless input fails before a model is loaded."""
     if source.kind == "embeddings":
         return
@@ -51,7 +51,7 @@ def require_readable(source: Source, limits: Limits | None = None) -> None:
         try:
             data = source.read(position)
             if isinstance(data, bytes):
-                decode(data, limits)
+                decode(data, max_pixels)
             return
         except (OSError, ValueError) as error:
             first = first or f"{source.id(position)}: {reason_of(error)}"

@@ -15,7 +15,7 @@ import torch
 
 from ttgcd.errors import InputError
 from ttgcd.streams.base import Batch, Rejected, Source
-from ttgcd.streams.decode import Limits, decode, reason_of
+from ttgcd.streams.decode import MAX_PIXELS, decode, reason_of
 
 # Samples that one background task reads. Independent of the number of workers, so that neither
 # the order nor the grouping of the work depends on it.
@@ -59,7 +59,7 @@ class Stream:
         start_index: int | None = None,
         workers: int = 2,
         ahead: int = 4,
-        limits: Limits | None = None,
+        max_pixels: int = MAX_PIXELS,
     ) -> None:
         if batch_size < 1:
             raise InputError(f"the batch size must be at least 1, not {batch_size}")
@@ -78,7 +78,7 @@ class Stream:
         self.start_index = start_position if start_index is None else start_index
         self.workers = workers
         self.ahead = ahead
-        self.limits = limits or Limits()
+        self.max_pixels = max_pixels
         self.rejected: list[Rejected] = []
         self.total = len(source)  # samples in the source, accepted or not
         self.order = stream_order(self.total, shuffle_seed)
@@ -150,7 +150,9 @@ class Stream:
 
     def _chunks(self) -> Iterator[_Loaded]:
         """Loaded samples in stream order, some of them loaded before they are asked for."""
-        size = min(_CHUNK, self.batch_size)
+        size = self.batch_size
+        if self.source.kind == "images":
+            size = min(_CHUNK, size)
         starts = range(self.start_position, self.total, size)
         tasks = (range(start, min(start + size, self.total)) for start in starts)
         stop = threading.Event()
@@ -184,7 +186,7 @@ class Stream:
                 break
             try:
                 data = self.source.read(position)
-                image = decode(data, self.limits) if isinstance(data, bytes) else data
+                image = decode(data, self.max_pixels) if isinstance(data, bytes) else data
             except InputError:
                 raise
             except (OSError, ValueError) as error:
