@@ -52,7 +52,7 @@ class Benchmark:
             raise InputError(
                 f"{self.name}, stream {name}: {len(source)} images but {len(ids)} labels"
             )
-        if len(ids) and not (0 <= ids.min() and ids.max() < len(self.classes)):
+        if len(ids) and not (ids.min() >= 0 and ids.max() < len(self.classes)):
             raise InputError(
                 f"{self.name}, stream {name}: labels from {ids.min()} to {ids.max()} do not fit "
                 f"the {len(self.classes)} classes; check labels and dataset name"

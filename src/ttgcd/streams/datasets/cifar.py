@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ttgcd.corruptions import HELD_OUT, KINDS, SEVERITIES
+from ttgcd.corruptions.files import META
 from ttgcd.errors import InputError
 from ttgcd.streams.arrays import Rows
 from ttgcd.streams.base import Source
@@ -17,7 +18,6 @@ from ttgcd.streams.datasets.benchmark import Benchmark, find_root
 from ttgcd.streams.datasets.classes import class_names, load_split
 
 OFFICIAL_IMAGES = 10_000
-META = "meta.json"
 
 
 class RowBlock(Source):
@@ -100,7 +100,7 @@ def read_labels(root: Path, n_classes: int) -> np.ndarray:
         raise InputError(
             f"{path} has shape {labels.shape} of {labels.dtype}: expected whole numbers"
         )
-    if len(labels) and not (0 <= labels.min() and labels.max() < n_classes):
+    if len(labels) and not (labels.min() >= 0 and labels.max() < n_classes):
         raise InputError(
             f"{path} has labels from {labels.min()} to {labels.max()}, outside the {n_classes} "
             "classes: is it the labels file of another dataset?"
@@ -128,7 +128,8 @@ def load_cifar(name: str, root: Path | str | None, severity: int = 5) -> Benchma
         shape = Rows(str(path)).shape
         if len(shape) != 4 or shape[1:] != (32, 32, 3) or shape[0] != layout.rows:
             raise InputError(
-                f"{path} has shape {shape}, expected ({layout.rows}, 32, 32, 3): get or make it again"
+                f"{path} has shape {shape}, expected ({layout.rows}, 32, 32, 3): "
+                "get or make it again"
             )
         block = RowBlock(path, start, layout.images, f"{kind}/{severity}")
         return block, labels[start : start + layout.images]

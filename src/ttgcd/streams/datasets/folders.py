@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ttgcd.corruptions import HELD_OUT, KINDS, SEVERITIES
+from ttgcd.corruptions.files import META
 from ttgcd.errors import InputError
 from ttgcd.streams.base import Source
 from ttgcd.streams.datasets.benchmark import Benchmark, find_root, images_in, open_files
@@ -23,7 +24,6 @@ from ttgcd.streams.datasets.classes import (
 CUB_KINDS = ("fog", "frost", "gaussian_noise", "impulse_noise", "shot_noise", "snow", "zoom_blur")
 CUB_HELD_OUT = ("spatter", "speckle_noise")
 DOMAINS = ("clipart", "infograph", "painting", "quickdraw", "real", "sketch")
-MADE_HERE = "made-by-ttgcd.json"
 
 
 def load_imagenet_c(
@@ -186,7 +186,7 @@ def _check_severity(severity: int) -> None:
 
 
 def _made_here(folder: Path) -> tuple[str, ...]:
-    if (folder / MADE_HERE).exists():
+    if (folder / META).exists():
         return ("corruptions made here: statistically like the published set, not the same",)
     return ()
 
