@@ -51,7 +51,7 @@ def _text(result) -> str:  # type: ignore[no-untyped-def]
 
     lines = [
         f"Clustering accuracy over {percent['samples']} samples "
-        f"({len(result.known)} known classes, {len(result.novel)} novel), one Hungarian assignment:",
+        f"({len(result.known)} known classes, {len(result.novel)} novel), one assignment:",
         f"  All {show('all')}   Known {show('known')}   Novel {show('novel')}",
         "Beside it, percent:",
         f"  {show('named_known_accuracy')}  known samples that carry the right name",

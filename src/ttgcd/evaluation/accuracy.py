@@ -77,7 +77,7 @@ class SplitAccuracyMetric(CountsMetric):
 def accuracy_by_part(
     predicted: ArrayLike, true: ArrayLike, n_known: int, parts: int = 10
 ) -> list[SplitAccuracy]:
-    """Accuracy in successive parts of the stream (deciles), under the one full-stream assignment."""
+    """Accuracy in successive parts of the stream, under the one full-stream assignment."""
     predicted, true = as_ids(predicted, "predicted"), as_ids(true, "true")
     matched = match(count(predicted, true, n_known))
     correct, known = predicted == matched[true], true < n_known

@@ -197,7 +197,7 @@ def _suspicions(known: Sequence[str], novel: Sequence[str]) -> list[str]:
 
     by_plain = {plain(name): name for name in known}
     return [
-        f"label {label!r} is counted as novel though {by_plain[plain(label)]!r} is known: same class?"
+        f"label {label!r} is counted as novel though {by_plain[plain(label)]!r} is known"
         for label in novel
         if plain(label) in by_plain
     ]
