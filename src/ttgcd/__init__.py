@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ttgcd.discover import Discovery, discover
+    from ttgcd.discovery import Discovery, discover
     from ttgcd.errors import InputError
     from ttgcd.methods.base import Task
     from ttgcd.methods.pact import Pact
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Discovery": "ttgcd.discover",
+    "Discovery": "ttgcd.discovery",
     "InputError": "ttgcd.errors",
     "Pact": "ttgcd.methods.pact",
     "Task": "ttgcd.methods.base",
-    "discover": "ttgcd.discover",
+    "discover": "ttgcd.discovery",
     "load_vlm": "ttgcd.vlm",
 }
 

@@ -144,9 +144,7 @@ def test_greedy_seeding_keeps_the_candidate_that_covers_most(world) -> None:
     seeds = seed_novel(features, centres, 1, np.random.default_rng(5), candidates=4)
     base = squared_distances(features, centres)
     draws = np.random.default_rng(5).choice(len(features), size=4, p=base / base.sum())
-    left = [
-        np.minimum(base, squared_distances(features, features[d][None])).sum() for d in draws
-    ]
+    left = [np.minimum(base, squared_distances(features, features[d][None])).sum() for d in draws]
     assert seeds[0] == draws[int(np.argmin(left))]
 
 

@@ -22,18 +22,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", default="ttgcd-out", help="output folder (default: ttgcd-out)")
     parser.add_argument(
-        "--model", default=DEFAULT_MODEL,
+        "--model",
+        default=DEFAULT_MODEL,
         help="hub id, local folder, or 'mini' for the small embedded one (default: %(default)s)",
     )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ... (default: auto)")
     parser.add_argument("--anchors", help=".npy of text embeddings, one row a known class")
     parser.add_argument(
-        "--template", action="append", metavar="TEXT",
+        "--template",
+        action="append",
+        metavar="TEXT",
         help="prompt template with {} for the name; repeat to average several "
         "(default: 'a photo of a {}.')",
     )
     parser.add_argument(
-        "--vocabulary", metavar="@FILE|none",
+        "--vocabulary",
+        metavar="@FILE|none",
         help="words to suggest names for novel categories from (default: about 400 everyday words)",
     )
     parser.add_argument("--labels", help="CSV id,label: true class names, for scoring only")
@@ -44,7 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     method.add_argument("--lr", type=float, help="re-alignment learning rate")
     method.add_argument("--optimiser", choices=("sgd", "momentum", "adam", "adamw"))
     method.add_argument(
-        "--buffer-labels", choices=("zero-shot", "novel-or-zero-shot", "nearest"),
+        "--buffer-labels",
+        choices=("zero-shot", "novel-or-zero-shot", "nearest"),
         help="how the buffer's own images are answered after the warm-up",
     )
     stream = parser.add_argument_group("stream")
@@ -63,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from ttgcd.cli.progress import Progress
-    from ttgcd.discover import Settings, discover
+    from ttgcd.discovery import Settings, discover
 
     settings = Settings(
         known=args.known,

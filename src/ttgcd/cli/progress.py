@@ -36,8 +36,13 @@ class Progress:
         if phase not in self._bars:
             unit = _UNITS.get(phase, "step")
             self._bars[phase] = tqdm(
-                total=total, desc=f"{phase:>9}", unit=f" {unit}s", file=self._out,
-                initial=0, dynamic_ncols=True, leave=True,
+                total=total,
+                desc=f"{phase:>9}",
+                unit=f" {unit}s",
+                file=self._out,
+                initial=0,
+                dynamic_ncols=True,
+                leave=True,
             )
         bar = self._bars[phase]
         bar.update(done - bar.n)

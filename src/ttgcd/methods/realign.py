@@ -149,9 +149,7 @@ def optimiser_arrays(optimiser: torch.optim.Optimizer) -> dict[str, np.ndarray]:
     }
 
 
-def load_optimiser_arrays(
-    optimiser: torch.optim.Optimizer, arrays: dict[str, np.ndarray]
-) -> None:
+def load_optimiser_arrays(optimiser: torch.optim.Optimizer, arrays: dict[str, np.ndarray]) -> None:
     """Put back what ``optimiser_arrays`` took out."""
     state: dict[int, dict[str, torch.Tensor]] = {}
     for name, array in arrays.items():

@@ -42,8 +42,7 @@ def seed_novel(
             break
         draws = rng.choice(len(features), size=candidates, p=nearest / total)
         reduced = [
-            np.minimum(nearest, squared_distances(features, features[draw][None]))
-            for draw in draws
+            np.minimum(nearest, squared_distances(features, features[draw][None])) for draw in draws
         ]
         best = int(np.argmin([r.sum() for r in reduced]))
         chosen.append(int(draws[best]))

@@ -1,0 +1,156 @@
+"""From settings and a source to a task: model, anchors, number of novel categories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ttgcd.discovery.settings import Settings
+from ttgcd.errors import InputError
+from ttgcd.methods.base import Task, encode_images
+from ttgcd.prototypes.bank import normalise
+from ttgcd.prototypes.count import estimate_novel_count
+from ttgcd.streams.base import Source
+from ttgcd.streams.stream import Stream
+from ttgcd.vlm import load_vlm
+from ttgcd.vlm.anchors import text_anchors
+
+if TYPE_CHECKING:
+    from ttgcd.vlm.base import VLM
+
+MINI_NOTE = (
+    "model 'mini' is the small embedded one: good for trying things out on icons and simple "
+    "pictures; for photographs pass a real CLIP, e.g. --model openai/clip-vit-base-patch16"
+)
+EMBEDDINGS_NOTE = "the source holds embeddings: there is no encoder, re-alignment is skipped"
+
+
+@dataclass
+class Inputs:
+    """What a run is made of, besides the method."""
+
+    source: Source
+    task: Task
+    settings: Settings
+    notes: list[str] = field(default_factory=list)
+    count_trace: list[tuple[int, float]] = field(default_factory=list)
+
+    def stream(self, place: int = 0, index: int = 0) -> Stream:
+        """The stream from a place on (see ``Stream``)."""
+        return make_stream(self.source, self.task.vlm, self.settings, place, index)
+
+
+def make_stream(
+    source: Source, vlm: VLM | None, settings: Settings, place: int = 0, index: int = 0
+) -> Stream:
+    return Stream(
+        source,
+        None if vlm is None else vlm.preprocess,
+        settings.batch_size,
+        shuffle_seed=settings.seed if settings.shuffle else None,
+        start_position=place,
+        start_index=index,
+    )
+
+
+def prepare(
+    source: Source, settings: Settings, progress: Callable[[str, int, int], None]
+) -> Inputs:
+    """Load the model, encode the names, settle L."""
+    notes: list[str] = []
+    vlm: VLM | None = None
+    scale = 100.0
+    if source.kind == "embeddings":
+        if settings.anchors is None:
+            raise InputError(
+                "the source holds embeddings: give the text embeddings of the known names as "
+                "--anchors anchors.npy, made with the same model"
+            )
+        anchors = read_anchors(settings.anchors, len(settings.names()))
+        width = len(source.read(0))
+        if width != anchors.shape[1]:
+            raise InputError(
+                f"embeddings have {width} dimensions but anchors {anchors.shape[1]}: make both "
+                "with the same model"
+            )
+        notes.append(EMBEDDINGS_NOTE)
+    else:
+        if settings.anchors is not None:
+            raise InputError("--anchors goes with a source of embeddings, this one holds images")
+        vlm = load_vlm(settings.model, settings.device)
+        scale = vlm.logit_scale
+        anchors = text_anchors(vlm, settings.names(), settings.templates)
+        if settings.model == "mini":
+            notes.append(MINI_NOTE)
+    novel, trace = settings.novel_count(), []
+    task = Task(
+        known=settings.names(),
+        anchors=anchors,
+        novel=novel or 0,
+        vlm=vlm,
+        logit_scale=scale,
+        seed=settings.seed,
+        templates=tuple(settings.templates),
+        progress=progress,
+    )
+    inputs = Inputs(source, task, settings, notes, trace)
+    if novel is None:
+        _estimate(inputs)
+    return inputs
+
+
+def read_anchors(path: str, n_known: int) -> np.ndarray:
+    """Unit rows from an .npy file of text embeddings."""
+    try:
+        anchors = np.load(Path(path), allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"anchors {path!r} cannot be read: {error}") from error
+    if anchors.ndim != 2 or anchors.dtype.kind != "f":
+        raise InputError(
+            f"anchors {path!r} must be floats of shape (classes, dimensions), got "
+            f"{anchors.dtype} of shape {anchors.shape}"
+        )
+    if len(anchors) != n_known:
+        raise InputError(
+            f"anchors {path!r} have {len(anchors)} rows but {n_known} classes are named: give one "
+            "row a class, in the same order"
+        )
+    rows = normalise(anchors.astype(np.float64)).astype(np.float32)
+    if not np.isfinite(rows).all() or not rows.any(axis=1).all():
+        raise InputError(f"anchors {path!r} contain NaN, infinite or zero rows")
+    return rows
+
+
+def _estimate(inputs: Inputs) -> None:
+    """Settle L on the buffer's zero-shot features (Sec. 5.3)."""
+    from dataclasses import replace
+
+    features = buffer_features(inputs)
+    n_known = inputs.task.n_known
+    estimate = estimate_novel_count(features, n_known, seed=inputs.settings.seed)
+    inputs.task = replace(inputs.task, novel=estimate.novel)
+    inputs.count_trace = list(estimate.trace)
+    inputs.notes.append(
+        f"estimated {estimate.novel} novel categories from the first {len(features):,} samples "
+        "(silhouette); pass --novel N if you know better"
+    )
+
+
+def buffer_features(inputs: Inputs) -> np.ndarray:
+    """Zero-shot features of the first W samples of the stream."""
+    wanted = getattr(inputs.settings.make_method(), "warmup", 1024)
+    parts: list[Any] = []
+    stream = inputs.stream()
+    for batch in stream:
+        parts.append(
+            batch.features
+            if batch.features is not None
+            else encode_images(inputs.task, batch.images)
+        )
+        if sum(map(len, parts)) >= wanted:
+            break
+    return np.concatenate(parts)[:wanted]

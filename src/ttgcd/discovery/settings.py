@@ -1,0 +1,109 @@
+"""Everything a user can set for a discovery, checked before anything slow is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ttgcd.data import path as data_path
+from ttgcd.errors import InputError
+from ttgcd.methods.base import DEFAULT_TEMPLATES, Method
+from ttgcd.methods.pact import PRESETS
+from ttgcd.methods.registry import load_method
+from ttgcd.streams.labels import read_names
+from ttgcd.vlm import DEFAULT as DEFAULT_MODEL
+from ttgcd.vlm.anchors import check_names, check_templates
+
+#: name lists whose union is the default vocabulary for naming novel categories
+EVERYDAY_WORDS = ("cifar100", "domainnet")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to look for and how.
+
+    ``known`` and ``vocabulary`` take names, "cat,dog" or "@file"; ``novel`` a number or "auto";
+    ``changes`` are single fields of the method's configuration on top of the preset.
+    """
+
+    known: str | Sequence[str]
+    novel: int | str = "auto"
+    model: str = DEFAULT_MODEL
+    device: str = "auto"
+    templates: Sequence[str] = DEFAULT_TEMPLATES
+    anchors: str | None = None
+    vocabulary: str | Sequence[str] | None = None
+    labels: str | None = None
+    method: str = "pact"
+    preset: str = "paper"
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    batch_size: int = 128
+    seed: int = 0
+    shuffle: bool = False
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        self.names()
+        self.novel_count()
+        check_templates(self.templates)
+        self.make_method()
+        self.words()
+        for name, least in (("batch_size", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name} must be {least} or more, got {getattr(self, name)}")
+        if self.threads is not None and self.threads < 1:
+            raise InputError(f"threads must be 1 or more, got {self.threads}")
+
+    def names(self) -> tuple[str, ...]:
+        return check_names(read_names(self.known))
+
+    def novel_count(self) -> int | None:
+        """L, or None when it is to be estimated."""
+        if self.novel == "auto":
+            return None
+        try:
+            count = int(self.novel)
+        except ValueError:
+            raise InputError(
+                f"the number of novel categories must be a whole number or auto, got {self.novel!r}"
+            ) from None
+        if count < 0:
+            raise InputError(f"the number of novel categories must be 0 or more, got {count}")
+        return count
+
+    def make_method(self) -> Method:
+        if self.method != "pact":
+            return load_method(self.method, **self.changes)
+        if self.preset not in PRESETS:
+            raise InputError(f"unknown preset {self.preset!r}: choose one of {', '.join(PRESETS)}")
+        return load_method("pact", **{**PRESETS[self.preset], **self.changes})
+
+    def words(self) -> tuple[str, ...]:
+        """The vocabulary for naming novel categories; empty when names are not wanted."""
+        if self.vocabulary == "none":
+            return ()
+        if self.vocabulary is not None:
+            return check_names(read_names(self.vocabulary))
+        lists = [
+            data_path("names", f"{name}.txt").read_text(encoding="utf-8").split("\n")
+            for name in EVERYDAY_WORDS
+        ]
+        words = (word.replace("_", " ").strip() for words in lists for word in words)
+        return tuple({word.casefold(): word for word in words if word}.values())
+
+    def describe(self) -> dict[str, Any]:
+        """The settings that decide the answers, as JSON."""
+        return {
+            "method": self.method,
+            "preset": self.preset if self.method == "pact" else None,
+            "config": self.make_method().config(),
+            "known": list(self.names()),
+            "novel": self.novel_count() if self.novel_count() is not None else "auto",
+            "model": None if self.anchors else self.model,
+            "templates": list(self.templates),
+            "anchors": self.anchors,
+            "batch_size": self.batch_size,
+            "seed": self.seed,
+            "shuffle": self.shuffle,
+        }

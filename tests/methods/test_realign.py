@@ -1,0 +1,234 @@
+"""Re-alignment (Eq. 3 and 4) against loops, finite differences and a slow SGD."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from tests.fakes import FakeVLM
+from ttgcd.errors import InputError
+from ttgcd.methods.base import Task
+from ttgcd.methods.pact import Pact
+from ttgcd.methods.realign import realign, weighted_cross_entropy
+from ttgcd.streams.base import Batch
+
+
+@pytest.fixture
+def vlm() -> FakeVLM:
+    return FakeVLM(seed=0)
+
+
+@pytest.fixture
+def images(vlm: FakeVLM) -> torch.Tensor:
+    size = vlm.preprocess.size
+    generator = torch.Generator().manual_seed(1)
+    return torch.randint(0, 256, (48, 3, size, size), generator=generator, dtype=torch.uint8)
+
+
+@pytest.fixture
+def anchors(vlm: FakeVLM) -> np.ndarray:
+    with torch.no_grad():
+        return vlm.encode_texts(["cat", "dog", "owl"]).numpy()
+
+
+def settings(**changes):
+    values = {
+        "logit_scale": 20.0,
+        "epochs": 2,
+        "lr": 1e-2,
+        "batch_size": 16,
+        "optimiser": "sgd",
+        "seed": 3,
+    }
+    return {**values, **changes}
+
+
+def test_eq3_and_eq4_loss_against_loops(vlm, images, anchors) -> None:
+    rng = np.random.default_rng(0)
+    with torch.no_grad():
+        features = vlm.encode_images(images)
+    labels, weights = rng.integers(0, 3, 48), rng.random(48)
+    found = weighted_cross_entropy(
+        features,
+        torch.from_numpy(anchors),
+        torch.from_numpy(labels),
+        torch.from_numpy(weights.astype(np.float32)),
+        20.0,
+        float(weights.mean()),
+    )
+    total = 0.0
+    for v, label, weight in zip(features.double().numpy(), labels, weights):
+        cosines = [float(v @ z) for z in anchors.astype(float)]
+        alignment = -20.0 * cosines[label]
+        normalisation = math.log(sum(math.exp(20.0 * c) for c in cosines))
+        total += weight * (alignment + normalisation)
+    assert found.item() == pytest.approx(total / weights.sum(), abs=1e-5)
+
+
+def test_minibatch_losses_average_to_eq3(vlm, images, anchors) -> None:
+    rng = np.random.default_rng(0)
+    with torch.no_grad():
+        features = vlm.encode_images(images)
+    labels = torch.from_numpy(rng.integers(0, 3, 48))
+    weights = torch.from_numpy(rng.random(48).astype(np.float32))
+    mean, rows = float(weights.mean()), torch.from_numpy(anchors)
+    whole = weighted_cross_entropy(features, rows, labels, weights, 20.0, mean)
+    parts = [
+        weighted_cross_entropy(
+            features[i : i + 16], rows, labels[i : i + 16], weights[i : i + 16], 20.0, mean
+        )
+        for i in range(0, 48, 16)
+    ]
+    assert torch.stack(parts).mean().item() == pytest.approx(whole.item(), abs=1e-5)
+
+
+def test_realign_equals_sgd_written_out(vlm, images, anchors) -> None:
+    rng = np.random.default_rng(0)
+    labels, weights = rng.integers(0, 3, 48), rng.random(48)
+    losses: list[float] = []
+    realign(
+        vlm,
+        images,
+        anchors,
+        labels,
+        weights,
+        **settings(),
+        after_epoch=lambda epoch, loss, optimiser: losses.append(loss),
+    )
+    found = vlm.norm_arrays("image")
+    vlm.reset()
+    parameters = vlm.norm_parameters("image")
+    for epoch in range(2):
+        order = np.random.default_rng([3, epoch]).permutation(48)
+        for begin in range(0, 48, 16):
+            rows = order[begin : begin + 16]
+            for p in parameters.values():
+                p.requires_grad_(True)
+            p_all = torch.softmax(
+                20.0 * vlm.encode_images(images[rows]) @ torch.tensor(anchors).T, 1
+            )
+            chosen = p_all[torch.arange(16), torch.tensor(labels[rows])]
+            loss = -(torch.tensor(weights[rows]) * chosen.log()).sum() / 16 / weights.mean()
+            gradients = torch.autograd.grad(loss, list(parameters.values()))
+            with torch.no_grad():
+                for p, g in zip(parameters.values(), gradients):
+                    p -= 1e-2 * g
+    for key, array in vlm.norm_arrays("image").items():
+        np.testing.assert_allclose(found[key], array, atol=1e-5)
+    assert losses[1] < losses[0]
+
+
+def test_gradient_against_finite_differences(vlm, images, anchors) -> None:
+    labels = torch.zeros(8, dtype=torch.long)
+    weights = torch.linspace(0.1, 1, 8)
+    name, parameter = next(iter(vlm.norm_parameters("image").items()))
+
+    def loss() -> torch.Tensor:
+        return weighted_cross_entropy(
+            vlm.encode_images(images[:8]), torch.from_numpy(anchors), labels, weights, 20.0, 0.5
+        )
+
+    parameter.requires_grad_(True)
+    (gradient,) = torch.autograd.grad(loss(), [parameter])
+    parameter.requires_grad_(False)
+    for i in range(3):
+        with torch.no_grad():
+            parameter[i] += 1e-2
+            up = loss().item()
+            parameter[i] -= 2e-2
+            down = loss().item()
+            parameter[i] += 1e-2
+        assert gradient[i].item() == pytest.approx((up - down) / 2e-2, rel=0.05, abs=2e-3), name
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "momentum", "adam", "adamw"])
+def test_an_interrupted_realignment_goes_on_exactly(vlm, images, anchors, optimiser) -> None:
+    rng = np.random.default_rng(0)
+    labels, weights = rng.integers(0, 3, 48), rng.random(48)
+    realign(vlm, images, anchors, labels, weights, **settings(epochs=4, optimiser=optimiser))
+    whole = vlm.norm_arrays("image")
+    vlm.reset()
+    from ttgcd.methods.realign import optimiser_arrays
+
+    kept: dict[str, np.ndarray] = {}
+    realign(
+        vlm,
+        images,
+        anchors,
+        labels,
+        weights,
+        **settings(epochs=2, optimiser=optimiser),
+        after_epoch=lambda epoch, loss, step: kept.update(optimiser_arrays(step)),
+    )
+    realign(
+        vlm,
+        images,
+        anchors,
+        labels,
+        weights,
+        **settings(epochs=4, optimiser=optimiser),
+        first_epoch=2,
+        optimiser_arrays=kept,
+    )
+    for key, array in vlm.norm_arrays("image").items():
+        np.testing.assert_array_equal(array, whole[key])
+
+
+def test_only_image_norms_change_and_a_restart_restores_them(vlm, images, anchors) -> None:
+    before = vlm.all_weights()
+    batch = Batch(tuple(map(str, range(48))), 0, tuple(range(48)), 48, images=images)
+    task = Task(("cat", "dog", "owl"), anchors, 2, vlm=vlm, logit_scale=20.0)
+    method = Pact(warmup=48, epochs=2)
+    method.start(task)
+    method.observe(batch)
+    changed = {k for k, v in vlm.all_weights().items() if not np.array_equal(v, before[k])}
+    assert changed and all("image" in k and "norm" in k for k in changed), changed
+    method.start(task)
+    assert all(np.array_equal(v, before[k]) for k, v in vlm.all_weights().items())
+
+
+def test_pseudo_labels_and_margins_stay_those_of_the_pretrained_encoder(vlm, images, anchors):
+    batch = Batch(tuple(map(str, range(48))), 0, tuple(range(48)), 48, images=images)
+    task = Task(("cat", "dog", "owl"), anchors, 0, vlm=vlm, logit_scale=20.0)
+    method = Pact(warmup=48, epochs=5, lr=0.1, buffer_labels="zero-shot")
+    method.start(task)
+    before = method.predict(batch)
+    revised = method.observe(batch)
+    np.testing.assert_array_equal(revised.category, before.category)
+    np.testing.assert_allclose(revised.margin, before.margin, atol=1e-6)
+
+
+def test_zero_margins_skip_the_realignment_with_a_warning(vlm, images, anchors) -> None:
+    batch = Batch(tuple(map(str, range(48))), 0, tuple(range(48)), 48, images=images)
+    same = np.repeat(anchors[:1], 2, axis=0)
+    method = Pact(warmup=48)
+    method.start(Task(("a", "b"), same, 1, vlm=vlm))
+    norms = vlm.norm_arrays("image")
+    with pytest.warns(UserWarning, match="re-alignment is skipped"):
+        method.observe(batch)
+    for key, array in vlm.norm_arrays("image").items():
+        np.testing.assert_array_equal(array, norms[key])
+
+
+def test_a_diverging_realignment_is_reported(vlm, images, anchors) -> None:
+    batch = Batch(tuple(map(str, range(48))), 0, tuple(range(48)), 48, images=images)
+    method = Pact(warmup=48, lr=1e38, realign_batch_size=8)
+    method.start(Task(("cat", "dog", "owl"), anchors, 1, vlm=vlm))
+    with pytest.raises(InputError, match="finite|learning rate"):
+        method.observe(batch)
+
+
+def test_continual_realignment_moves_the_norms_while_streaming(vlm, images, anchors) -> None:
+    first = Batch(tuple("abcdefgh"), 0, tuple(range(8)), 8, images=images[:8])
+    second = Batch(tuple("ijklmnop"), 8, tuple(range(8, 16)), 16, images=images[8:16])
+    for lr, moves in ((0.0, False), (1e-2, True)):
+        method = Pact(warmup=8, epochs=0, continual_lr=lr)
+        method.start(Task(("cat", "dog", "owl"), anchors, 1, vlm=vlm, logit_scale=20.0))
+        method.observe(first)
+        norms = vlm.norm_arrays("image")
+        method.observe(second)
+        after = vlm.norm_arrays("image")
+        assert any((after[k] != norms[k]).any() for k in norms) == moves
