@@ -50,7 +50,9 @@ def run(args: argparse.Namespace) -> int:
 def make(args, source, target, layout, constants) -> int:  # type: ignore[no-untyped-def]
     """Make the set that parsed recipe arguments ask for."""
     import os
+    from functools import partial
 
+    from ttgcd.cli.progress import Progress
     from ttgcd.corruptions.files import Recipe, corrupt_array, corrupt_folder
     from ttgcd.errors import InputError
 
@@ -61,13 +63,16 @@ def make(args, source, target, layout, constants) -> int:  # type: ignore[no-unt
     if args.seed < 0:
         raise InputError(f"--seed is {args.seed}: it must be 0 or more")
     recipe = Recipe(severities, args.seed, constants)
-    with _Bar() as bar:
+    show = Progress()
+    step = partial(show, "corrupt")
+    ready, problems = [], []
+    try:
         if layout == "cifar":
-            ready = corrupt_array(source, target, kinds, recipe, workers, bar)
-            problems = []
+            ready = corrupt_array(source, target, kinds, recipe, workers, step)
         else:
-            problems = corrupt_folder(source, target, kinds, recipe, layout, workers, bar)
-            ready = []
+            problems = corrupt_folder(source, target, kinds, recipe, layout, workers, step)
+    finally:
+        show.close()
     if ready:
         print(f"already there: {', '.join(ready)}", file=sys.stderr)
     for line in problems[:20]:
@@ -79,25 +84,6 @@ def make(args, source, target, layout, constants) -> int:  # type: ignore[no-unt
         f"{layout} layout, seed {args.seed} (made here, not the published files)"
     )
     return 1 if problems else 0
-
-
-class _Bar:
-    """A progress bar on standard error that callers feed with (done, total)."""
-
-    def __enter__(self) -> _Bar:
-        from tqdm import tqdm
-
-        self._bar = tqdm(unit=" images", file=sys.stderr, mininterval=0.5)
-        return self
-
-    def __call__(self, done: int, total: int) -> None:
-        if self._bar.total != total:
-            self._bar.reset(total)
-            self._bar.initial = done
-        self._bar.update(done - self._bar.n)
-
-    def __exit__(self, *exc: object) -> None:
-        self._bar.close()
 
 
 def parse_kinds(text: str) -> tuple[str, ...]:

@@ -182,10 +182,11 @@ def _corrupt_file(job: tuple[str, str, str, tuple[str, ...], Recipe, Layout]) ->
 
 
 def _output_name(file: str, layout: Layout) -> str:
-    path = Path(file)
+    """The file's own name, with an extension added if its format changes."""
+    suffix = Path(file).suffix.lower()
     if layout == "folder":
-        return path.with_suffix(".png").as_posix()
-    return file if path.suffix.lower() in (".jpg", ".jpeg") else f"{path.with_suffix('.JPEG')}"
+        return file if suffix == ".png" else f"{file}.png"
+    return file if suffix in (".jpg", ".jpeg") else f"{file}.JPEG"
 
 
 def _prepare(picture: Image.Image, layout: Layout) -> np.ndarray:

@@ -68,7 +68,7 @@ def load_cub_c(name: str, root: Path | str | None, severity: int = 5) -> Benchma
     _check_severity(severity)
     folders = folder_names("cub")
     folder = find_root(root, name, ("CUB-C", "cub-c"), f"*/{severity}/[0-9]*.*")
-    training = _cub_training_images(folder)
+    training = cub_training_images(folder)
 
     def open_kind(kind: str) -> tuple[Source, np.ndarray]:
         found = _by_class(folder / kind / str(severity), folders)
@@ -90,7 +90,7 @@ def load_cub_c(name: str, root: Path | str | None, severity: int = 5) -> Benchma
     )
 
 
-def _cub_training_images(folder: Path) -> set[str] | None:
+def cub_training_images(folder: Path) -> set[str] | None:
     """Stems of CUB's training images, from the lists beside the set or in CUB_200_2011."""
     for place in (folder, folder / "CUB_200_2011", folder.parent / "CUB_200_2011", folder.parent):
         images, split = place / "images.txt", place / "train_test_split.txt"
@@ -120,7 +120,7 @@ def load_domainnet(name: str, root: Path | str | None) -> Benchmark:
     def open_domain(domain: str) -> tuple[Source, np.ndarray]:
         lists = [folder / f"{domain}_{part}.txt" for part in ("train", "test")]
         if all(path.is_file() for path in lists):
-            lines = [line for path in lists for line in _domainnet_list(path, domain, folders)]
+            lines = [line for path in lists for line in domainnet_list(path, domain, folders)]
             return open_files(folder, [path for path, _ in lines], [label for _, label in lines])
         return _open(folder, domain, folders, _by_class(folder / domain, folders))
 
@@ -136,7 +136,7 @@ def load_domainnet(name: str, root: Path | str | None) -> Benchmark:
     )
 
 
-def _domainnet_list(path: Path, domain: str, folders: Sequence[str]) -> list[tuple[str, int]]:
+def domainnet_list(path: Path, domain: str, folders: Sequence[str]) -> list[tuple[str, int]]:
     """(relative path, class id) of every line, each checked against its folder's name."""
     entries = []
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
