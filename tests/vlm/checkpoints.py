@@ -25,7 +25,7 @@ MERGES = [("p", "h"), ("ph", "o"), ("pho", "t"), ("phot", "o</w>"), ("o", "f</w>
 
 
 def clip_vocabulary() -> dict[str, int]:
-    """All bytes, all bytes that end a word, the merges, and CLIP's two special tokens at the end."""
+    """All bytes, all bytes that end a word, the merges, and last CLIP's two special tokens."""
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokens = [*letters, *(letter + "</w>" for letter in letters), *map("".join, MERGES)]
     return {token: i for i, token in enumerate([*tokens, "<|startoftext|>", "<|endoftext|>"])}
@@ -186,7 +186,7 @@ def write_siglip(folder: Path, *, size: int = 32, seed: int = 0) -> Path:
 def write_open_clip(
     folder: Path, *, quick_gelu: bool = False, custom_text: bool = False, seed: int = 0
 ) -> Path:
-    """A checkpoint of OpenCLIP's layout, as imageomics/bioclip-2 has it: 32 px, 16-wide features."""
+    """A checkpoint of OpenCLIP's layout (imageomics/bioclip-2): 32 px, 16-wide features."""
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = len(clip_vocabulary())
     vision = {"image_size": 32, "layers": 2, "width": 32, "patch_size": 8, "head_width": 8}
@@ -238,8 +238,6 @@ def write_open_clip(
     if custom_text:
         model["custom_text"] = True
     preprocess = {"mean": [0.4, 0.5, 0.6], "std": [0.2, 0.3, 0.25]}
-    write_json(
-        folder / "open_clip_config.json", {"model_cfg": model, "preprocess_cfg": preprocess}
-    )
+    write_json(folder / "open_clip_config.json", {"model_cfg": model, "preprocess_cfg": preprocess})
     write_clip_tokenizer(folder)
     return folder

@@ -170,7 +170,12 @@ def load_weights(
                 f"model {name}: {key} has shape {tuple(tensors[key].shape)}, the config says "
                 f"{tuple(value.shape)}"
             )
-    weights = {key: tensors[key].float().reshape(value.shape) for key, value in expected.items()}
+    # Copies, into memory that torch aligns: where a tensor lies in its file would otherwise decide
+    # which kernels run, and so the last bits of the features.
+    weights = {
+        key: tensors[key].reshape(value.shape).to(torch.float32, copy=True)
+        for key, value in expected.items()
+    }
     model.load_state_dict(weights, assign=True)
     # Buffers that are not stored are still without memory.
     for module in model.modules():

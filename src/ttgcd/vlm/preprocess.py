@@ -109,7 +109,9 @@ def _centre(pixels: torch.Tensor, axis: int, size: int) -> torch.Tensor:
 
 def from_transformers(config: Mapping[str, Any]) -> Preprocess:
     """Read the dictionary that transformers keeps in preprocessor_config.json."""
-    size, crop = config.get("size", 224), bool(config.get("do_center_crop", False))
+    size = config.get("size", 224)
+    squash = isinstance(size, Mapping) and "shortest_edge" not in size
+    crop = config.get("do_center_crop", "crop_size" in config)
     resample = config.get("resample", 3)
     if resample not in _RESAMPLE:
         raise InputError(
@@ -118,11 +120,16 @@ def from_transformers(config: Mapping[str, Any]) -> Preprocess:
         )
     if not config.get("do_resize", True):
         raise InputError("preprocessor_config.json switches do_resize off, which is not supported")
+    output = _side(config.get("crop_size", size)) if crop else _side(size)
+    if not (crop or squash) or (crop and squash and output != _side(size)):
+        raise InputError(
+            f"preprocessor_config.json: size {size} with do_center_crop={crop} does not give "
+            "square images of one size"
+        )
     normalize = config.get("do_normalize", True)
-    output = _side(config.get("crop_size", size) if crop else size)
     return Preprocess(
         size=output,
-        crop=crop,
+        crop=not squash,
         mean=tuple(config.get("image_mean", CLIP_MEAN)) if normalize else (0.0,) * 3,
         std=tuple(config.get("image_std", CLIP_STD)) if normalize else (1.0,) * 3,
         resize=_side(size),
