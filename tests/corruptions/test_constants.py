@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from ttgcd.corruptions import ALL_KINDS, CONSTANTS, HELD_OUT, KINDS
@@ -48,7 +50,7 @@ def test_cifar_zooms() -> None:
     zooms = CONSTANTS["cifar"]["zoom_blur"]
     for factors, end in zip(zooms, (1.05, 1.10, 1.15, 1.20, 1.25), strict=True):
         assert factors[0] == 1 and factors[-1] == pytest.approx(end)
-        assert all(b - a == pytest.approx(0.01) for a, b in zip(factors, factors[1:]))
+        assert all(b - a == pytest.approx(0.01) for a, b in itertools.pairwise(factors))
 
 
 @pytest.mark.parametrize("table", ["cifar", "imagenet"])

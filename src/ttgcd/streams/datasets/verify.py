@@ -37,7 +37,7 @@ WHERE = {
     "cifar10-c": "official: zenodo.org/records/2535967 (CIFAR-10-C.tar); or make it: "
     "`ttgcd data prepare cifar10-c DST --from CIFAR10`",
     "cifar100-c": "official: zenodo.org/records/3555552 (CIFAR-100-C.tar)",
-    "imagenet-c": "official: zenodo.org/records/2235448 (blur, digital, noise, weather and extra); or "
+    "imagenet-c": "official: zenodo.org/records/2235448 (blur, digital, noise, weather, extra); or "
     "make it from the ImageNet validation images: `ttgcd corrupt VAL DST --layout imagenet`",
     "cub-c": "HiLo's project page (github.com/Visual-AI/HiLo); or make it from the CUB-200-2011 "
     "images (data.caltech.edu/records/20098): `ttgcd corrupt IMAGES DST --layout imagenet`",
