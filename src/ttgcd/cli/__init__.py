@@ -48,6 +48,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"ttgcd: error: {error}", file=sys.stderr)
         return 2
+    except Exception as error:
+        # An interrupted run says by itself how it ended; the class is not imported here because
+        # the engines are heavy.
+        code = getattr(error, "exit_code", None)
+        if code is None:
+            raise
+        print(f"ttgcd: {error}", file=sys.stderr)
+        return int(code)
     except KeyboardInterrupt:
         print("ttgcd: interrupted", file=sys.stderr)
         return 130

@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ttgcd.discovery.settings import Settings
 
 if TYPE_CHECKING:
-    from ttgcd.methods.base import Assignments
-    from ttgcd.streams.base import Batch, Source
+    from ttgcd.discovery.inputs import Inputs
+    from ttgcd.streams.base import Source
 
 __all__ = ["Discovery", "Settings", "discover"]
 
@@ -67,18 +67,6 @@ class Discovery:
         return "\n".join(lines)
 
 
-class _StreamProgress:
-    """A sink that only says how far the stream is."""
-
-    def __init__(self, progress: Callable[[str, int, int], None], total: int) -> None:
-        self._progress, self._total = progress, total
-
-    def write(self, batch: Batch | None, rows: Assignments) -> None:
-        if batch is not None:
-            done = batch.next_position if len(batch) else self._total
-            self._progress("stream", done, self._total)
-
-
 def discover(
     source: str | Path | Source | Sequence[str],
     *,
@@ -97,8 +85,8 @@ def discover(
     """
     settings = settings if settings is not None else Settings(**options)
     from ttgcd.discovery.inputs import prepare
-    from ttgcd.discovery.outcome import write_outcome
-    from ttgcd.engines.folder import run_to_folder
+    from ttgcd.discovery.outcome import read_outcome, write_outcome
+    from ttgcd.engines.folder import FolderRun, run_to_folder
     from ttgcd.engines.manifest import Clock
     from ttgcd.report.summary import StreamSummary
     from ttgcd.streams.labels import read_labels
@@ -112,35 +100,39 @@ def discover(
 
         torch.set_num_threads(settings.threads)
     opened = open_source(source)
-    tell = progress or _no_progress
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        inputs = prepare(opened, settings, tell)
-        task = inputs.task
+        inputs = prepare(opened, settings, progress or _no_progress)
+        task, method = inputs.task, settings.make_method()
         summary = StreamSummary(task.n_known, task.novel, seed=settings.seed)
-        method = settings.make_method()
-        finished = run_to_folder(
+
+        def finishing(run: FolderRun) -> None:
+            said = {str(w.message) for w in caught if issubclass(w.category, UserWarning)}
+            notes = inputs.notes + sorted(said)
+            write_outcome(run, method, inputs, summary, clock, command, notes)
+
+        run_to_folder(
             method,
             task,
             inputs.stream,
             Path(out),
             _identity(settings, inputs),
-            sinks=[summary, _StreamProgress(tell, len(opened))],
+            sinks=[summary],
             resume=resume,
             overwrite=overwrite,
+            finishing=finishing,
+            say=inputs.notes.append,
         )
-    notes = inputs.notes + sorted({str(w.message) for w in caught if w.category is UserWarning})
-    return write_outcome(
-        Path(out), method, replace(inputs, notes=notes), finished, summary, clock, command
-    )
+    return Discovery(**read_outcome(Path(out)))
 
 
-def _identity(settings: Settings, inputs: Any) -> dict[str, Any]:
+def _identity(settings: Settings, inputs: Inputs) -> dict[str, Any]:
     """What must be equal for a run to be continued."""
     vlm = inputs.task.vlm
     return {
         **settings.describe(),
         "novel": inputs.task.novel,
         "model_fingerprint": None if vlm is None else vlm.fingerprint,
+        "input": inputs.source.fingerprint(),
         "anchors": hashlib.sha256(inputs.task.anchors.tobytes()).hexdigest(),
     }

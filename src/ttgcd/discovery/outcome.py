@@ -1,0 +1,99 @@
+"""What a finished run leaves beside its assignments: categories, scores, manifest, report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttgcd.discovery.categories import describe_categories
+from ttgcd.discovery.inputs import Inputs
+from ttgcd.engines.durable import write_atomic
+from ttgcd.engines.folder import FolderRun
+from ttgcd.engines.manifest import Clock, manifest
+from ttgcd.evaluation.files import evaluate_files
+from ttgcd.methods.base import Method
+from ttgcd.report.page import write_report
+from ttgcd.report.summary import StreamSummary
+from ttgcd.report.thumbnails import thumbnail
+
+
+def write_outcome(
+    run: FolderRun,
+    method: Method,
+    inputs: Inputs,
+    summary: StreamSummary,
+    clock: Clock,
+    command: Sequence[str],
+    notes: list[str],
+) -> None:
+    """Write categories.json, run.json and report.html into ``run.out``."""
+    settings, task = inputs.settings, inputs.task
+    counts = summary.counts
+    exemplars = [[e["id"] for e in summary.exemplars(c)] for c in range(len(counts))]
+    categories = describe_categories(method, task, counts, exemplars, settings.words())
+    health = {**method.health(), "assignment_entropy": float(summary.entropy())}
+    scores = None
+    if settings.labels is not None:
+        evaluation = evaluate_files(run.out / "assignments.parquet", settings.labels, task.known)
+        scores = evaluation.as_json()
+    record = manifest(
+        clock,
+        command=list(command),
+        settings=settings.describe(),
+        model=None if task.vlm is None else {"name": task.vlm.name, "sha256": task.vlm.fingerprint},
+        input={"kind": inputs.source.kind, "samples": len(inputs.source),
+               "fingerprint": inputs.source.fingerprint()},
+        seconds=run.timings,
+    )
+    record |= {
+        "samples": run.samples,
+        "rejected": run.rejected,
+        "resumed_at": run.resumed_at,
+        "novel": task.novel,
+        "count_trace": [[int(k), float(score)] for k, score in inputs.count_trace],
+        "notes": notes,
+        "health": health,
+        "scores": scores,
+    }
+    _write_json(run.out / "categories.json", {"format": 1, "categories": categories})
+    _write_json(run.out / "run.json", record)
+    write_report(
+        run.out / "report.html",
+        summary=summary,
+        categories=categories,
+        manifest=record,
+        health=health,
+        thumbnails=lambda position: thumbnail(inputs.source, position),
+        scores=scores,
+        notes=notes,
+        estimate_trace=record["count_trace"] or None,
+    )
+
+
+def read_outcome(out: Path) -> dict[str, Any]:
+    """The fields of a ``Discovery`` from the files of a finished run."""
+    record = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    categories = json.loads((out / "categories.json").read_text(encoding="utf-8"))["categories"]
+    return {
+        "out": out,
+        "categories": categories,
+        "samples": record["samples"],
+        "rejected": record["rejected"],
+        "scores": record["scores"],
+        "notes": record["notes"],
+    }
+
+
+def _write_json(path: Path, value: Any) -> None:
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=_plain, allow_nan=False)
+    write_atomic(path, (text + "\n").encode())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is not JSON")
