@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ttgcd.discovery.categories import describe_categories
 from ttgcd.discovery.inputs import Inputs
 from ttgcd.engines.durable import write_atomic
 from ttgcd.engines.folder import FolderRun
-from ttgcd.engines.manifest import Clock, manifest
+from ttgcd.engines.manifest import manifest
 from ttgcd.evaluation.files import evaluate_files
 from ttgcd.methods.base import Method
 from ttgcd.report.page import write_report
@@ -26,7 +27,7 @@ def write_outcome(
     method: Method,
     inputs: Inputs,
     summary: StreamSummary,
-    clock: Clock,
+    started: datetime,
     command: Sequence[str],
     notes: list[str],
 ) -> None:
@@ -41,24 +42,26 @@ def write_outcome(
         evaluation = evaluate_files(run.out / "assignments.parquet", settings.labels, task.known)
         scores = evaluation.as_json()
     record = manifest(
-        clock,
-        command=list(command),
-        settings=settings.describe(),
-        model=None if task.vlm is None else {"name": task.vlm.name, "sha256": task.vlm.fingerprint},
-        input={"kind": inputs.source.kind, "samples": len(inputs.source),
-               "fingerprint": inputs.source.fingerprint()},
-        seconds=run.timings,
+        command=command,
+        config=settings.describe(),
+        model=None if task.vlm is None else {"id": task.vlm.name, "sha256": task.vlm.fingerprint},
+        source={
+            "kind": inputs.source.kind,
+            "samples": len(inputs.source),
+            "fingerprint": inputs.source.fingerprint(),
+        },
+        seeds={"run": settings.seed},
+        timings=run.timings,
+        started=started,
+        samples=run.samples,
+        rejected=run.rejected,
+        resumed_at=run.resumed_at,
+        novel=task.novel,
+        count_trace=[[int(k), float(score)] for k, score in inputs.count_trace],
+        notes=notes,
+        health=health,
+        scores=scores,
     )
-    record |= {
-        "samples": run.samples,
-        "rejected": run.rejected,
-        "resumed_at": run.resumed_at,
-        "novel": task.novel,
-        "count_trace": [[int(k), float(score)] for k, score in inputs.count_trace],
-        "notes": notes,
-        "health": health,
-        "scores": scores,
-    }
     _write_json(run.out / "categories.json", {"format": 1, "categories": categories})
     _write_json(run.out / "run.json", record)
     write_report(
