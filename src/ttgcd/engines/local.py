@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ttgcd.errors import InputError
 from ttgcd.methods.base import Assignments, Method, Task
 from ttgcd.streams.base import Batch
 
@@ -69,6 +70,26 @@ def _without_features(rows: Assignments) -> Assignments:
     return Assignments(**{name: getattr(rows, name) for name in names})
 
 
+def check_finite(batch: Batch | None, rows: Assignments) -> None:
+    """Stop at the batch where NaN or infinite values arise, before any sink has seen them."""
+    bad = ~(np.isfinite(rows.score) & np.isfinite(rows.margin))
+    if rows.features is not None:
+        bad |= ~np.isfinite(rows.features).all(axis=1)
+    if not bad.any():
+        return
+    where = "when the stream ended"
+    if batch is not None:
+        offsets = rows.index[bad] - batch.start
+        ids = [batch.ids[at] for at in offsets if 0 <= at < len(batch)]
+        named = ", ".join(repr(name) for name in ids[:3]) + (", ..." if len(ids) > 3 else "")
+        where = f"in the batch of samples {batch.start} to {batch.start + len(batch) - 1}"
+        where += f" ({named})" if ids else ""
+    raise InputError(
+        f"NaN or infinite features or scores for {int(bad.sum())} samples {where}: the model's "
+        "weights may be damaged, or its number format may overflow (use float32)"
+    )
+
+
 def drive(
     method: Method,
     stream: Iterable[Batch],
@@ -92,6 +113,7 @@ def drive(
         clock = timed("input", clock)
         rows = method.observe(batch)
         clock = timed("method", clock)
+        check_finite(batch, rows)
         for sink in sinks:
             sink.write(batch, rows)
         if after_batch is not None:
@@ -100,6 +122,7 @@ def drive(
     clock = timed("input", clock)
     rows = method.finish()
     clock = timed("method", clock)
+    check_finite(None, rows)
     for sink in sinks:
         sink.write(None, rows)
     timed("sinks", clock)

@@ -1,0 +1,256 @@
+"""Run a method over a stream into an output folder, so that nothing is lost when it is stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from ttgcd.engines.checkpoint import Checkpoints
+from ttgcd.engines.consumed import Consumed
+from ttgcd.engines.durable import writing
+from ttgcd.engines.local import Sink, drive
+from ttgcd.engines.output import INPUT, OutputFolder, plain
+from ttgcd.engines.rejected import RejectedFile
+from ttgcd.engines.signals import StopRequest, stop_requests
+from ttgcd.engines.state_files import load_values, save_state
+from ttgcd.engines.table import AssignmentTable
+from ttgcd.errors import InputError
+from ttgcd.methods.base import Method, State, Task
+from ttgcd.streams.base import Batch
+from ttgcd.streams.stream import Stream
+
+
+class StatefulSink(Sink, Protocol):
+    """A sink that can be put aside and taken up again."""
+
+    def state(self) -> State: ...
+
+    def load(self, state: State) -> None: ...
+
+
+@dataclass(frozen=True)
+class FolderRun:
+    """What a run into a folder has done."""
+
+    out: Path
+    samples: int
+    batches: int
+    rejected: int
+    resumed_at: int | None = None  # stream index at which this process went on, None from the start
+    already_complete: bool = False  # there was nothing left to do
+    timings: dict[str, float] = field(default_factory=dict)  # of this process
+
+
+def run_to_folder(
+    method: Method,
+    task: Task,
+    make_stream: Callable[[int, int], Stream],
+    out: Path,
+    settings: dict[str, Any],
+    *,
+    sinks: Sequence[StatefulSink] = (),
+    resume: bool = False,
+    overwrite: bool = False,
+    checkpoint_every_seconds: float = 30.0,
+    checkpoint_every_batches: int | None = None,
+    finishing: Callable[[FolderRun], None] | None = None,
+    say: Callable[[str], None] | None = None,
+) -> FolderRun:
+    """Start ``method`` on ``task`` and leave assignments, state and rejected samples in ``out``.
+
+    ``make_stream(place, index)`` opens the stream at a place of the source's order and a stream
+    index. ``settings`` is all that decides the result, as JSON without paths and times: a folder
+    with other settings is refused. ``settings["input"]`` describes the input; see
+    ``ttgcd.engines.consumed`` for inputs that have changed when a run goes on. ``finishing`` writes
+    further files before the folder counts as finished: after a crash in it, ``resume`` calls it
+    again. ``say`` is told what a user should know. ``task.progress`` hears of the phase "stream".
+
+    Stopped by SIGINT, SIGTERM or SIGHUP it raises ``Interrupted`` after a checkpoint.
+    """
+    settings = plain(settings)
+    folder = OutputFolder(out)
+    folder.check(settings, resume, overwrite)
+    with folder.held():
+        standing = folder.check(settings, resume, overwrite)  # nobody else can change it now
+        if standing == "finished" and not overwrite:
+            folder.tidy()
+            return _complete(folder)
+        if standing != "unfinished" or overwrite:
+            folder.begin(settings)
+        run = _Run(method, task, make_stream, folder, settings, sinks, say or (lambda line: None))
+        run.every_seconds = checkpoint_every_seconds
+        run.every_batches = checkpoint_every_batches
+        with stop_requests() as stop:
+            run.stop = stop
+            run.stream_through()
+            stop.obey()
+        done = run.leave_files()
+        if finishing is not None:
+            with writing(out):
+                finishing(done)
+        folder.complete()
+    return done
+
+
+def _complete(folder: OutputFolder) -> FolderRun:
+    values = load_values(folder.state)
+    counts = {key: values[key] for key in ("samples", "batches", "rejected")}
+    return FolderRun(folder.path, **counts, already_complete=True)
+
+
+class _Run:
+    """One process's part of a run."""
+
+    stop: StopRequest
+    every_seconds: float
+    every_batches: int | None
+
+    def __init__(
+        self,
+        method: Method,
+        task: Task,
+        make_stream: Callable[[int, int], Stream],
+        folder: OutputFolder,
+        settings: dict[str, Any],
+        sinks: Sequence[StatefulSink],
+        say: Callable[[str], None],
+    ) -> None:
+        self.method = method
+        self.task = replace(task, checkpoint=self._epoch_done)
+        self.make_stream = make_stream
+        self.folder = folder
+        self.settings = settings
+        self.say = say
+        self.table = AssignmentTable(folder.progress / "parts", task.known)
+        self.sinks: tuple[StatefulSink, ...] = (self.table, *sinks)
+        self.rejected = RejectedFile(folder.progress / "rejected.csv")
+        self.checkpoints = Checkpoints(folder.progress)
+        self.resumed_at: int | None = None
+        self.timings: dict[str, float] = {}
+        self._place = 0  # where reading goes on after the last whole batch
+
+    # -- the stream ---------------------------------------------------------------------------
+
+    def stream_through(self) -> None:
+        self.method.start(self.task)
+        self._go_on()
+        self._saved_at, self._saved_batches = time.monotonic(), self.table.batches
+        with self.stream:
+            self.timings = drive(self.method, self._batches(), self.sinks, self._batch_done)
+
+    def _batches(self) -> Iterator[Batch]:
+        yield from self.stream
+        self._take_rejected()
+        self._place = self.stream.total
+        self.consumed.advance(self._place)
+        self._checkpoint(self.method.state_dict())
+        self.stop.obey()
+
+    def _batch_done(self, batch: Batch) -> None:
+        self._take_rejected()
+        self._place = batch.next_position
+        self.consumed.advance(self._place)
+        self.task.progress("stream", self._place, self.stream.total)
+        if self.stop or self._due():
+            self._checkpoint(self.method.state_dict())
+        self.stop.obey()
+
+    def _take_rejected(self) -> None:
+        """Move them to disk: memory must not grow with the stream."""
+        self.rejected.add(self.stream.rejected)
+        self.stream.rejected.clear()
+
+    # -- checkpoints --------------------------------------------------------------------------
+
+    def _due(self) -> bool:
+        batches = self.table.batches - self._saved_batches
+        if self.every_batches is not None and batches >= self.every_batches:
+            return True
+        return time.monotonic() - self._saved_at >= self.every_seconds
+
+    def _epoch_done(self, state: State) -> None:
+        """The method has got on within a batch (an epoch of the warm-up)."""
+        self._checkpoint(state)
+        self.stop.obey()
+
+    def _checkpoint(self, state: State) -> None:
+        """Keep the method's state with what the sinks had when the method was there.
+
+        A method in its warm-up reads the stream again from the start; then the sinks begin anew.
+        """
+        seen = state.values["seen"]
+        states = {"method": state}
+        values: dict[str, Any] = {"index": seen, "place": 0, "consumed": self.consumed.values()}
+        if seen == self.table.samples:
+            self.table.close_part()
+            values["place"] = self._place
+            values["rejected"] = self.rejected.values()
+            states |= {f"sink {number}": sink.state() for number, sink in enumerate(self.sinks)}
+        elif seen != 0:
+            return  # the method cannot go on from here
+        self.checkpoints.save(states, values)
+        self._saved_at, self._saved_batches = time.monotonic(), self.table.batches
+
+    def _go_on(self) -> None:
+        """Take up the last checkpoint, if there is one that fits the input."""
+        before = self.folder.settings()
+        found = self.checkpoints.latest()
+        states, values = found or ({}, {"index": 0, "place": 0})
+        try:
+            self.stream = self.make_stream(values["place"], values["index"])
+        except InputError as error:
+            if values["place"] == 0:
+                raise
+            raise self._changed(str(error)) from None
+        self.consumed = Consumed(self.stream)
+        if "rejected" in values:
+            self.rejected.load(values["rejected"])
+            for number, sink in enumerate(self.sinks):
+                sink.load(states[f"sink {number}"])
+        else:
+            self.rejected.begin()
+            self.table.remove_parts()
+        if found and self.consumed.matches(values["consumed"]):
+            self.method.load_state_dict(states["method"])
+            self.resumed_at = values["index"]
+        elif found and values["index"] > 0:
+            answered, rejected = self.table.answered_ids(), self.rejected.ids()
+            raise self._changed(self.consumed.difference(values["consumed"], answered, rejected))
+        elif found:
+            self.say("the input has changed since the warm-up began: it begins again")
+        if values["place"] == 0:
+            self.consumed = Consumed(self.stream)  # it is read again from the start
+        self._place = values["place"]
+        if before.get(INPUT) != self.settings.get(INPUT):
+            if self.resumed_at:
+                self.say("the input has changed after the samples already read: going on with it")
+            self.folder.keep_settings(self.settings)
+
+    def _changed(self, how: str) -> InputError:
+        return InputError(
+            f"cannot go on in {str(self.folder.path)!r}: the input has changed ({how}). "
+            "Restore it, or start again with --overwrite"
+        )
+
+    # -- the end ------------------------------------------------------------------------------
+
+    def leave_files(self) -> FolderRun:
+        """Write the final files; all of it can be done again."""
+        out = self.folder.path
+        counts = {
+            "samples": self.table.samples,
+            "batches": self.table.batches,
+            "rejected": self.rejected.count,
+        }
+        if counts["samples"] == 0:
+            raise InputError("no readable sample in the input: see rejected.csv for the reasons")
+        self.table.finish(out / "assignments.parquet")
+        self.rejected.finish(out / "rejected.csv")
+        state = self.method.state_dict()
+        values = {**state.values, **counts, "settings": self.settings}
+        with writing(out):
+            save_state(self.folder.state, State(state.arrays, values))
+        return FolderRun(out, **counts, resumed_at=self.resumed_at, timings=self.timings)

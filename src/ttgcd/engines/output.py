@@ -1,0 +1,185 @@
+"""The folder a run writes to: whose it is, whether it is finished, what may be done with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal
+
+from ttgcd.engines.durable import sync_folder, write_atomic, writing
+from ttgcd.engines.lock import only_process
+from ttgcd.engines.state_files import VALUES, load_values
+from ttgcd.errors import InputError
+
+Standing = Literal["empty", "unfinished", "finished", "foreign"]
+
+#: Files and folders that a run leaves; only these are ever removed.
+LEAVES = (
+    "assignments.parquet",
+    "categories.json",
+    "rejected.csv",
+    "report.html",
+    "run.json",
+    "state",
+)
+#: The part of the settings that describes the input: a run may go on when only this has changed,
+#: provided that the samples already read are the same.
+INPUT = "input"
+_PROGRESS, _SETTINGS, _LOCK = ".progress", "settings.json", "lock"
+_SHOWN = 6
+
+
+class OutputFolder:
+    """What is in an output folder.
+
+    A run is unfinished while ``.progress/settings.json`` exists, and finished when it does not and
+    ``state/state.json`` does.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.progress = path / _PROGRESS
+        self.state = path / "state"
+
+    def standing(self) -> Standing:
+        if (self.progress / _SETTINGS).exists():
+            return "unfinished"
+        if (self.state / VALUES).exists():
+            return "finished"
+        if not self.path.exists():
+            return "empty"
+        if not self.path.is_dir():
+            raise InputError(f"{str(self.path)!r} is a file: choose a folder for --out")
+        try:
+            return "foreign" if set(os.listdir(self.path)) - {_PROGRESS} else "empty"
+        except OSError as error:
+            raise InputError(f"cannot look into {str(self.path)!r}: {error.strerror}") from None
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of the run in the folder."""
+        if self.standing() == "finished":
+            return load_values(self.state).get("settings", {})
+        path = self.progress / _SETTINGS
+        try:
+            settings = json.loads(path.read_bytes())
+            if isinstance(settings, dict):
+                return settings
+        except (OSError, ValueError):
+            pass
+        raise InputError(f"{str(path)!r} is damaged. Start again with --overwrite")
+
+    def check(self, settings: dict[str, Any], resume: bool, overwrite: bool) -> Standing:
+        """Refuse what must not be touched; changes nothing."""
+        standing = self.standing()
+        name = str(self.path)
+        if standing == "foreign":
+            raise InputError(
+                f"{name!r} is not empty and is not the output of a run: choose another --out"
+            )
+        if standing == "empty" or overwrite:
+            return standing
+        there = self.settings()
+        if standing == "unfinished":
+            there = {**there, INPUT: settings.get(INPUT)}
+        changed = difference(there, settings)
+        if changed:
+            raise InputError(
+                f"{name!r} holds a run with other settings ({changed}): "
+                "use the same ones, --overwrite, or another --out"
+            )
+        if not resume:
+            advice = "go on with --resume" if standing == "unfinished" else "it is complete"
+            raise InputError(
+                f"{name!r} holds {'an' if standing == 'unfinished' else 'a'} {standing} run: "
+                f"{advice}, start again with --overwrite, or choose another --out"
+            )
+        return standing
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep every other process out."""
+        with writing(self.path, "then start again"):
+            self.progress.mkdir(parents=True, exist_ok=True)
+            lock = only_process(self.progress / _LOCK, self.path)
+            lock.__enter__()
+        try:
+            yield
+        finally:
+            lock.__exit__(None, None, None)
+            with suppress(OSError):  # not empty: the run can go on from what is in it
+                self.progress.rmdir()
+
+    def begin(self, settings: dict[str, Any]) -> None:
+        """Start a run: its settings first, so that the folder is ours from then on."""
+        with writing(self.path, "then start again"):
+            for name in sorted(os.listdir(self.progress)):  # checkpoints before parts
+                if name not in (_LOCK, _SETTINGS):
+                    _remove(self.progress / name)
+            self.keep_settings(settings)
+            for name in LEAVES:
+                _remove(self.path / name)
+            sync_folder(self.path)
+
+    def keep_settings(self, settings: dict[str, Any]) -> None:
+        with writing(self.path):
+            text = json.dumps(settings, indent=1, sort_keys=True)
+            write_atomic(self.progress / _SETTINGS, text.encode() + b"\n")
+
+    def complete(self) -> None:
+        """The run is finished: from the first line on, nothing is left to resume."""
+        with writing(self.path):
+            (self.progress / _SETTINGS).unlink()
+            sync_folder(self.progress)
+            self.tidy()
+
+    def tidy(self) -> None:
+        """Remove what a finished run has left of its progress."""
+        with writing(self.path):
+            for name in os.listdir(self.progress):
+                if name != _LOCK:
+                    _remove(self.progress / name)
+
+
+def plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings as they come back from a JSON file."""
+    return json.loads(json.dumps(settings))
+
+
+def difference(there: Any, now: Any) -> str:
+    """What differs between two settings, a few of it, in words."""
+    lines = [
+        f"{key}: {_short(was)} there, {_short(is_now)} now"
+        for key, was, is_now in _differences(there, now, "")
+    ]
+    more = f"; {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
+    return "; ".join(lines[:_SHOWN]) + more
+
+
+_ABSENT = object()
+
+
+def _differences(there: Any, now: Any, key: str) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(there, dict) and isinstance(now, dict):
+        for name in sorted(there.keys() | now.keys()):
+            inner = f"{key}.{name}" if key else name
+            yield from _differences(there.get(name, _ABSENT), now.get(name, _ABSENT), inner)
+    elif there is _ABSENT or now is _ABSENT or there != now:
+        yield key, there, now
+
+
+def _short(value: Any) -> str:
+    if value is _ABSENT:
+        return "nothing"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
