@@ -1,0 +1,30 @@
+"""ttgcd demo: PACT on one style of IconShift, beside what people would use instead."""
+
+from __future__ import annotations
+
+import argparse
+
+#: what people would use instead, on the same features
+RIVALS = ("zero-shot+kmeans", "kmeans")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--domain", help="style domain of IconShift (default: the first)")
+    parser.add_argument("--out", default="ttgcd-demo", help="output folder (default: ttgcd-demo)")
+    parser.add_argument("--preset", default="paper", help="paper or robust (default: paper)")
+    parser.add_argument("--seed", type=int, default=0)
+
+
+def run(args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from ttgcd.bench.demo import run_demo
+    from ttgcd.cli.progress import Progress
+
+    progress = Progress()
+    try:
+        result = run_demo(args.domain, Path(args.out), args.preset, args.seed, RIVALS, progress)
+    finally:
+        progress.close()
+    print(result.text())
+    return 0
