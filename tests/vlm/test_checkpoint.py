@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
+from unittest.mock import create_autospec
 
 import pytest
 from safetensors.torch import load_file, save_file
@@ -153,6 +155,28 @@ def test_damaged_config(tmp_path, content):
         load_vlm(str(folder))
 
 
+@pytest.mark.parametrize(
+    ("name", "section", "change"),
+    [
+        ("config.json", "vision_config", {"hidden_act": "nonsense"}),
+        ("config.json", "text_config", {"hidden_size": "wide"}),
+        ("config.json", "vision_config", {"num_attention_heads": 0}),
+        ("config.json", "vision_config", {"stem": {"type": "unheard of"}}),
+        ("preprocessor_config.json", None, {"image_mean": [0.5, 0.5]}),
+        ("preprocessor_config.json", None, {"size": "large"}),
+        ("tokenizer.json", None, {"model": None}),
+    ],
+)
+def test_settings_that_make_no_sense_are_one_line(tmp_path, name, section, change):
+    folder = write_clip(tmp_path)
+    content = json.loads((folder / name).read_text())
+    (content[section] if section else content).update(change)
+    write_json(folder / name, content)
+    with pytest.raises(InputError) as caught:
+        load_vlm(str(folder))
+    assert "\n" not in str(caught.value)
+
+
 def test_no_tokenizer(tmp_path):
     folder = write_open_clip(tmp_path)
     for name in ("tokenizer.json", "vocab.json", "merges.txt"):
@@ -198,3 +222,60 @@ def test_the_embedded_model_goes_the_same_way(tmp_path, monkeypatch):
     vlm = load_vlm("mini")
     assert vlm.name == "mini"
     assert vlm.fingerprint == load_vlm(str(folder)).fingerprint
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A hub whose main branch holds pickled weights and whose pull requests are in `requests`."""
+    import huggingface_hub
+
+    whole = write_clip(tmp_path / "whole")
+    main = shutil.copytree(whole, tmp_path / "main")
+    (main / "model.safetensors").rename(main / "pytorch_model.bin")
+    requests = []
+
+    def download(repo_id, *, revision=None, local_files_only=False, allow_patterns=None, **_):
+        if local_files_only:
+            raise huggingface_hub.errors.LocalEntryNotFoundError("nothing is cached")
+        assert "pytorch_model.bin" not in allow_patterns
+        return str(main if revision is None else whole)
+
+    def discussions(self, repo_id, *, author, discussion_type, discussion_status):
+        assert (discussion_type, discussion_status) == ("pull_request", "open")
+        return iter([request for request in requests if request.author == author])
+
+    for method in ("model_info", "get_repo_discussions"):
+        # The real signatures: an argument that huggingface_hub does not know fails here.
+        autospec = create_autospec(getattr(huggingface_hub.HfApi, method))
+        if method == "get_repo_discussions":
+            autospec.side_effect = discussions
+        monkeypatch.setattr(huggingface_hub.HfApi, method, autospec)
+    monkeypatch.setattr(
+        huggingface_hub,
+        "snapshot_download",
+        create_autospec(huggingface_hub.snapshot_download, side_effect=download),
+    )
+    return requests
+
+
+def test_the_hubs_own_conversion_to_safetensors_is_used(hub, tmp_path):
+    hub.append(SimpleNamespace(author="SFconvertbot", git_reference="refs/pr/3"))
+    checkpoint = find_checkpoint(REPO)
+    assert checkpoint.folder == tmp_path / "main"
+    assert checkpoint.weights == (tmp_path / "whole" / "model.safetensors",)
+
+
+def test_a_conversion_by_anybody_else_is_not(hub):
+    hub.append(SimpleNamespace(author="somebody", git_reference="refs/pr/4"))
+    with pytest.raises(InputError, match="no safetensors weights"):
+        find_checkpoint(REPO)
+
+
+def test_the_end_token_of_openais_old_configs(tmp_path):
+    folder = write_clip(tmp_path)
+    expected = load_vlm(str(folder)).encode_texts(["a photo of a cat.", "x"])
+    config = json.loads((folder / "config.json").read_text())
+    # openai/clip-vit-base-patch16 says 2, which transformers reads as "the highest id".
+    config["text_config"]["eos_token_id"] = 2
+    write_json(folder / "config.json", config)
+    assert load_vlm(str(folder)).encode_texts(["a photo of a cat.", "x"]).equal(expected)

@@ -29,7 +29,17 @@ def load_vlm(name_or_path: str = DEFAULT, device: str = "auto") -> VLM:
     # After the search: an unknown name is reported before transformers is imported.
     from ttgcd.vlm.huggingface import build
 
-    return build(checkpoint, target)
+    try:
+        return build(checkpoint, target)
+    except InputError:
+        raise
+    except Exception as error:
+        # A damaged config or tokenizer makes the libraries beneath fail in many ways of their own.
+        reason = (str(error).strip() or "no reason given").splitlines()[0]
+        raise InputError(
+            f"model {name_or_path}: the checkpoint cannot be used "
+            f"({type(error).__name__}: {reason}); download it again or try another --model"
+        ) from error
 
 
 def _device(name: str) -> torch.device:
