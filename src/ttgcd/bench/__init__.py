@@ -1,0 +1,1 @@
+"""Experiments as data: which streams, which methods, which seeds; published figures beside ours."""

@@ -1,0 +1,167 @@
+"""Measure one job: open the stream, run the method over it, score it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ttgcd.bench.images import Decoded, as_decoded, choose
+from ttgcd.bench.memory import PeakMemory
+from ttgcd.bench.results import Job, Row
+from ttgcd.engines.local import run
+from ttgcd.evaluation import accuracy_by_part, score_stream
+from ttgcd.methods.base import Assignments, Task, encode_images
+from ttgcd.methods.registry import load_method
+from ttgcd.prototypes.count import estimate_novel_count
+from ttgcd.streams.base import Batch, Source
+from ttgcd.streams.datasets import Benchmark, load_benchmark
+from ttgcd.streams.stream import Stream
+from ttgcd.vlm import load_vlm
+from ttgcd.vlm.anchors import text_anchors
+
+if TYPE_CHECKING:
+    from ttgcd.vlm.base import VLM
+
+# Decoded images of one stream are kept up to this size; larger streams are decoded every time.
+CACHE_BYTES = 3 * 2**30
+PARTS = 10
+
+
+class BatchClock:
+    """Seconds that the method takes for each batch: both ends of the engine's loop."""
+
+    def __init__(self, stream: Iterable[Batch]) -> None:
+        self.stream = stream
+        self.seconds: list[float] = []
+        self._handed = 0.0
+
+    def __iter__(self) -> Iterator[Batch]:
+        for batch in self.stream:
+            self._handed = time.perf_counter()
+            yield batch
+
+    def write(self, batch: Batch | None, rows: Assignments) -> None:
+        if batch is not None:
+            self.seconds.append(time.perf_counter() - self._handed)
+
+    def steady(self) -> float:
+        """Typical seconds a batch in the second half of the stream, behind any warm-up."""
+        late = self.seconds[len(self.seconds) // 2 :]
+        return float(np.median(late)) if late else float("nan")
+
+
+class Bench:
+    """What a process keeps from job to job: the model, the benchmark, the images of a stream."""
+
+    def __init__(self, data: Path | None, device: str = "auto", decode_workers: int = 2) -> None:
+        self.data, self.device, self.decode_workers = data, device, decode_workers
+        self._vlm: tuple[str, VLM] | None = None
+        self._benchmarks: dict[str, Benchmark] = {}
+        self._stream: tuple[tuple[Any, ...], Source, np.ndarray, str] | None = None
+        self._estimates: dict[tuple[Any, ...], int] = {}
+
+    def vlm(self, name: str) -> VLM:
+        if self._vlm is None or self._vlm[0] != name:
+            self._stream = None  # decoded for the size of the other model
+            self._vlm = (name, load_vlm(name, self.device))
+        return self._vlm[1]
+
+    def benchmark(self, name: str, options: dict[str, Any]) -> Benchmark:
+        key = f"{name} {sorted(options.items())}"
+        if key not in self._benchmarks:
+            self._benchmarks[key] = load_benchmark(name, self.data, **options)
+        return self._benchmarks[key]
+
+    def source(self, job: Job, vlm: VLM) -> tuple[Source, np.ndarray, str]:
+        """Images, true ids by position, and the hash of the data."""
+        key = (job.benchmark, str(job.options), job.stream, job.limit, job.model)
+        if self._stream is None or self._stream[0] != key:
+            self._stream = None  # free the images of the stream before
+            source, labels = self.benchmark(job.benchmark, job.options).open_stream(job.stream)
+            source, labels = choose(source, labels, job.limit)
+            fingerprint = source.fingerprint()
+            if len(source) * 3 * vlm.preprocess.size**2 <= CACHE_BYTES:
+                source = Decoded(source, vlm.preprocess, self.decode_workers)
+            self._stream = (key, source, labels, fingerprint)
+        return self._stream[1:]
+
+    def stream(self, source: Source, vlm: VLM, job: Job) -> Stream:
+        decoded = isinstance(source, Decoded)
+        return Stream(
+            source,
+            as_decoded if decoded else vlm.preprocess,
+            batch_size=job.batch_size,
+            shuffle_seed=job.seed,
+            workers=1 if decoded else self.decode_workers,
+        )
+
+    def estimate(self, job: Job, source: Source, vlm: VLM, n_known: int) -> int:
+        """Novel classes estimated from the whole stream, once for all methods and seeds."""
+        key = (job.benchmark, str(job.options), job.stream, job.limit, job.model)
+        if key not in self._estimates:
+            vlm.reset()
+            task = Task(("any",), np.zeros((1, vlm.dim), np.float32), 0, vlm=vlm)
+            stream = Stream(source, as_decoded if isinstance(source, Decoded) else vlm.preprocess)
+            features = [encode_images(task, batch.images) for batch in stream]
+            self._estimates[key] = estimate_novel_count(np.concatenate(features), n_known).novel
+        return self._estimates[key]
+
+    def measure(self, job: Job, novel: int | None = None) -> Row:
+        """Run one job. ``novel`` is an estimate of L that is known already."""
+        began = time.time()
+        vlm = self.vlm(job.model)
+        benchmark = self.benchmark(job.benchmark, job.options)
+        source, labels, fingerprint = self.source(job, vlm)
+        n_known = len(benchmark.known)
+        if job.novel == "given":
+            novel = len(benchmark.novel)
+        elif novel is None:
+            novel = self.estimate(job, source, vlm, n_known)
+        task = Task(
+            known=benchmark.known,
+            anchors=text_anchors(vlm, benchmark.known),
+            novel=novel,
+            vlm=vlm,
+            logit_scale=vlm.logit_scale,
+            seed=job.seed,
+        )
+        method = load_method(job.method, **job.config)
+        stream = self.stream(source, vlm, job)
+        clock = BatchClock(stream)
+        memory = PeakMemory()
+        result = run(method, task, clock, sinks=[clock])
+        peak = memory.bytes() - (source.images.nbytes if isinstance(source, Decoded) else 0)
+        true = labels[result.positions]
+        novelty = result.novelty if np.ptp(result.novelty) > 0 else None
+        scores = score_stream(result.category, true, n_known, novelty)
+        parts = accuracy_by_part(result.category, true, n_known, PARTS)
+        steady = clock.steady()
+        return {
+            **asdict(job),
+            "run_id": job.run_id,
+            "metrics": scores.as_percent(),
+            "deciles": [100 * part.all for part in parts],
+            "known_classes": n_known,
+            "novel_classes": len(benchmark.novel),
+            "novel_given": novel,
+            "streams": len(benchmark.streams),
+            "rejected": len(stream.rejected),
+            "answers": method.answers,
+            "passes": method.passes,
+            "trains": method.trains,
+            "ms_per_batch": 1000 * steady,
+            "one_off_s": max(0.0, result.timings["method"] - steady * result.batches),
+            "seconds": result.timings,
+            "batches": result.batches,
+            "peak_gb": max(0, peak) / 2**30,
+            "fingerprint": vlm.fingerprint,
+            "data": fingerprint,
+            "data_notes": list(benchmark.notes),
+            "health": method.health(),
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
+        }

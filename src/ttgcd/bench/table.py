@@ -1,0 +1,334 @@
+"""From result rows to a table: means and deviations, the published figures, the differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+from typing import Any
+
+from ttgcd.bench.experiment import Experiment, Variant, published_figures
+from ttgcd.bench.results import Row
+from ttgcd.errors import InputError
+
+NAN = float("nan")
+AVERAGE = "average"
+# Where less is better; everywhere else the best is the largest.
+LOWER_IS_BETTER = ("ms_per_batch", "one_off_s", "peak_gb")
+METRIC_NAMES = {
+    "all": "All",
+    "known": "Known",
+    "novel": "Novel",
+    "ms_per_batch": "ms/batch",
+    "one_off_s": "one-off s",
+    "peak_gb": "peak GB",
+}
+
+
+@dataclass
+class Cell:
+    """One figure: ours (mean and deviation over seeds) and the published one."""
+
+    mean: float = NAN
+    std: float = NAN
+    seeds: int = 0
+    streams: int = 0
+    partial: bool = False  # not all streams of the column are there
+    best: bool = False
+    paper: float = NAN
+    paper_std: float = NAN
+    paper_best: bool = False
+
+    @property
+    def difference(self) -> float:
+        return self.mean - self.paper
+
+
+@dataclass
+class Line:
+    """A method variant across the columns."""
+
+    label: str
+    group: str
+    cells: list[Cell]
+    answers: str = ""
+    passes: int | None = None
+
+
+@dataclass
+class Block:
+    """A part of the table under a heading of its own."""
+
+    title: str
+    columns: list[str]
+    lines: list[Line]
+    lower_is_better: list[bool]
+
+
+@dataclass
+class Table:
+    """All of one experiment under one model and one limit. ``warnings`` are printed loudly."""
+
+    title: str
+    question: str
+    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+
+
+def build_tables(
+    experiment: Experiment, rows: Sequence[Row], models: Sequence[str] | None = None
+) -> list[Table]:
+    """One table for each set of rows that may be compared: same models or limit.
+
+    Models of the experiment itself share a table, any other model gets a table of its own.
+    """
+    if models is not None:
+        rows = [row for row in rows if row["model"] in models]
+        if not rows:
+            raise InputError(f"no row of {experiment.name} was measured with {', '.join(models)}")
+    own = set(experiment.models)
+    kinds: dict[tuple[str, int | None], list[Row]] = {}
+    for row in rows:
+        model = "" if row["model"] in own else row["model"]
+        kinds.setdefault((model, row["limit"]), []).append(row)
+    if not kinds:
+        return [_table(experiment, [], None)]
+    ordered = sorted(kinds, key=lambda kind: (kind[0], kind[1] is not None, kind[1] or 0))
+    return [_table(experiment, kinds[kind], kind[1]) for kind in ordered]
+
+
+def _table(experiment: Experiment, rows: list[Row], limit: int | None) -> Table:
+    published = published_figures(experiment.published)
+    table = Table(experiment.title, experiment.question)
+    table.warnings = _warnings(experiment, rows, limit)
+    table.notes = _notes(published, rows)
+    variants = _variants(experiment, rows)
+    for title, columns in _layout(experiment, rows, published):
+        lines = [_line(variant, columns, rows, published) for variant in variants]
+        filled = [line for line in lines if any(_filled(cell) for cell in line.cells)]
+        lower = [column.metric in LOWER_IS_BETTER for column in columns]
+        block = Block(title, [column.title for column in columns], filled, lower)
+        _mark_best(block)
+        table.blocks.append(block)
+        if experiment.best_of_group:
+            table.blocks.append(_best_arms(title, lines, published))
+    if any(cell.partial for block in table.blocks for line in block.lines for cell in line.cells):
+        table.notes.append("† mean over fewer streams than other rows of the column")
+    return table
+
+
+# -- columns ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Column:
+    """Which rows a column takes, what it reads in them, and where the published figure stands."""
+
+    title: str
+    metric: str
+    benchmark: str | None
+    stream: str | None = None
+    model: str | None = None
+    decile: int | None = None
+    published: str | None = None
+
+    def takes(self, row: Row) -> bool:
+        return (
+            self.benchmark in (None, row["benchmark"])
+            and self.stream in (None, row["stream"])
+            and self.model in (None, row["model"])
+        )
+
+    def read(self, row: Row) -> float:
+        if self.decile is not None:
+            value = row["deciles"][self.decile]
+        else:
+            value = row["metrics"].get(self.metric, row.get(self.metric))
+        return NAN if value is None else float(value)
+
+
+def _layout(
+    experiment: Experiment, rows: Sequence[Row], published: dict[str, Any]
+) -> Iterable[tuple[str, list[Column]]]:
+    benchmarks = _in_order((t.name for t in experiment.targets), (r["benchmark"] for r in rows))
+    names = {metric: METRIC_NAMES.get(metric, metric) for metric in experiment.metrics}
+    by = experiment.columns
+    if by == "stream":
+        for benchmark in benchmarks:
+            ours = [r["stream"] for r in rows if r["benchmark"] == benchmark]
+            told = _published_columns(published) if benchmark == experiment.targets[0].name else []
+            streams = _in_order([c for c in told if c != AVERAGE], ours)
+            for metric, name in names.items():
+                columns = [
+                    Column(stream, metric, benchmark, stream=stream, published=stream)
+                    for stream in streams
+                ]
+                average = Column("Average", metric, benchmark, published=AVERAGE)
+                yield f"{benchmark}, {name}", [*columns, average]
+        return
+    for benchmark in benchmarks:
+        here = [row for row in rows if row["benchmark"] == benchmark]
+        if by == "decile":
+            deciles = [
+                Column(str(part + 1), "all", benchmark, decile=part)
+                for part in range(len(here[0]["deciles"]) if here else 0)
+            ]
+            yield f"{benchmark}, All by decile of the stream", deciles
+            continue
+        models = _in_order(experiment.models, (row["model"] for row in here))
+        told = _published_columns(published)
+        for model in models if by == "model" else [None]:
+            if model is not None and not (model in told or any(r["model"] == model for r in here)):
+                continue
+            # A model of the user's own stands beside the figures of the paper's first model.
+            beside = benchmark if model is None else model if model in told else models[0]
+            columns = [
+                Column(name, metric, benchmark, model=model, published=beside)
+                for metric, name in names.items()
+            ]
+            yield benchmark if model is None else f"{benchmark}, {model}", columns
+
+
+def _published_columns(published: dict[str, Any]) -> list[str]:
+    return _in_order(column for row in published["values"].values() for column in row)
+
+
+def _in_order(*names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(name for part in names for name in part))
+
+
+# -- cells ------------------------------------------------------------------------------------
+
+
+def _variants(experiment: Experiment, rows: Sequence[Row]) -> list[Variant]:
+    """The experiment's rows, and the user's own methods that were measured."""
+    labels = {variant.label for variant in experiment.variants}
+    own = {
+        row["label"]: Variant(row["label"], row["method"], group="Own")
+        for row in rows
+        if row["label"] not in labels
+    }
+    return [*experiment.variants, *own.values()]
+
+
+def _line(
+    variant: Variant, columns: list[Column], rows: Sequence[Row], published: dict[str, Any]
+) -> Line:
+    mine = [row for row in rows if row["label"] == variant.label]
+    told = published["values"].get(variant.published, {})
+    cells = []
+    for column in columns:
+        in_column = [row for row in rows if column.takes(row)]
+        cell = _cell(column, [row for row in mine if column.takes(row)], in_column)
+        figure = told.get(column.published, {}).get(column.metric)
+        if isinstance(figure, list):
+            cell.paper, cell.paper_std = figure
+        elif figure is not None:
+            cell.paper = float(figure)
+        cells.append(cell)
+    answers = mine[0]["answers"] if mine else ""
+    return Line(variant.label, variant.group, cells, answers, mine[0]["passes"] if mine else None)
+
+
+def _cell(column: Column, mine: Sequence[Row], in_column: Sequence[Row]) -> Cell:
+    """Streams have equal weight in a seed's mean; the deviation is over seeds."""
+    if not mine:
+        return Cell()
+    expected = {(row["benchmark"], row["stream"]) for row in in_column}
+    by_seed: dict[int, list[Row]] = {}
+    for row in mine:
+        by_seed.setdefault(row["seed"], []).append(row)
+    whole = {
+        seed: part
+        for seed, part in by_seed.items()
+        if {(row["benchmark"], row["stream"]) for row in part} == expected
+    }
+    used = whole or by_seed
+    means = []
+    for part in used.values():
+        values = [value for value in map(column.read, part) if not math.isnan(value)]
+        if values:
+            means.append(fmean(values))
+    return Cell(
+        mean=fmean(means) if means else NAN,
+        std=stdev(means) if len(means) > 1 else NAN,
+        seeds=len(means),
+        streams=max(len(part) for part in used.values()),
+        partial=not whole,
+    )
+
+
+def _filled(cell: Cell) -> bool:
+    return not (math.isnan(cell.mean) and math.isnan(cell.paper))
+
+
+def _mark_best(block: Block) -> None:
+    for place, lower in enumerate(block.lower_is_better):
+        cells = [line.cells[place] for line in block.lines]
+        pick = min if lower else max
+        for value, mark in (("mean", "best"), ("paper", "paper_best")):
+            known = [c for c in cells if not math.isnan(getattr(c, value)) and not c.partial]
+            if len(known) > 1:
+                top = pick(round(getattr(c, value), 2) for c in known)
+                for cell in known:
+                    setattr(cell, mark, round(getattr(cell, value), 2) == top)
+
+
+def _best_arms(title: str, arms_of_all: Sequence[Line], published: dict[str, Any]) -> Block:
+    """The best arm of every group beside the published best."""
+    lines = []
+    for group in _in_order(line.group for line in arms_of_all):
+        arms = [line for line in arms_of_all if line.group == group]
+        best = max(arms, key=lambda line: -math.inf if math.isnan(m := line.cells[0].mean) else m)
+        ours = best.cells[0]
+        told = published["values"].get(group, {}).get(title, {}).get("all", NAN)
+        name = group if math.isnan(ours.mean) else f"{group}: {best.label.removeprefix(group)[1:]}"
+        cell = Cell(ours.mean, ours.std, ours.seeds, ours.streams, ours.partial, paper=told)
+        lines.append(Line(name, "", [cell], best.answers, best.passes))
+    return Block(f"{title}, best arm of each method", ["All"], lines, [False])
+
+
+# -- what must be said ------------------------------------------------------------------------
+
+
+def _warnings(experiment: Experiment, rows: Sequence[Row], limit: int | None) -> list[str]:
+    if not rows:
+        return [f"NO RESULTS of {experiment.name}: only published figures are shown"]
+    said = []
+    foreign = _in_order(row["model"] for row in rows if row["model"] not in experiment.models)
+    for model in foreign:
+        prints = _in_order(row["fingerprint"][:12] for row in rows if row["model"] == model)
+        said.append(
+            f"NOT THE PAPER'S MODEL: ours was measured with {model} (weights {', '.join(prints)}), "
+            f"the published figures with {', '.join(experiment.models)}"
+        )
+    for model in _in_order(row["model"] for row in rows):
+        if len({row["fingerprint"] for row in rows if row["model"] == model}) > 1:
+            said.append(f"MIXED WEIGHTS: rows under the name {model} come from different weights")
+    if limit is not None:
+        said.append(f"ONLY {limit:,} IMAGES PER STREAM (--limit): not comparable to full streams")
+    for name in _in_order(row["benchmark"] for row in rows):
+        here = [row for row in rows if row["benchmark"] == name]
+        ran, there = len({row["stream"] for row in here}), here[0]["streams"]
+        if ran < there and experiment.columns not in ("stream", "decile"):
+            said.append(f"{name}: {ran} of {there} streams")
+    return said
+
+
+def _notes(published: dict[str, Any], rows: Sequence[Row]) -> list[str]:
+    notes = [f"paper: {published['where']}. {published['note']}"] if "where" in published else []
+    notes += _in_order(f"{row['benchmark']}: {note}" for row in rows for note in row["data_notes"])
+    rejected = sum(row["rejected"] for row in rows)
+    if rejected:
+        notes.append(f"{rejected} unreadable images were left out over all rows")
+    estimated = [row for row in rows if row["novel"] == "estimated"]
+    for name in _in_order(row["benchmark"] for row in estimated):
+        here = {row["stream"]: row for row in estimated if row["benchmark"] == name}
+        mean = fmean(row["novel_given"] for row in here.values())
+        told = published.get("estimated", {}).get(name)
+        true = next(iter(here.values()))["novel_classes"]
+        beside = f", published {told}" if told is not None else ""
+        notes.append(f"{name}: estimated L = {mean:.1f} (mean over streams), true {true}{beside}")
+    return notes

@@ -1,0 +1,150 @@
+"""ttgcd bench: run the paper's experiments, print its tables, draw its figures."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ttgcd.bench.experiment import Experiment
+    from ttgcd.bench.results import Row
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions.add_parser("list", help="all experiments, with what is measured")
+    run = actions.add_parser("run", help="measure what has no result yet")
+    run.add_argument("experiment", help="see `ttgcd bench list`")
+    run.add_argument("--data", type=Path, help="folder that holds the datasets")
+    run.add_argument("--out", type=Path, default=Path("results"), help="default: results")
+    run.add_argument(
+        "--methods",
+        "--method",
+        action="append",
+        help="only these, by name or label, comma-separated; module:Class or an entry point of "
+        "the group ttgcd.methods adds a method of your own",
+    )
+    run.add_argument("--benchmarks", help="these instead of the experiment's, comma-separated")
+    run.add_argument("--streams", help="only these corruptions or domains, comma-separated")
+    run.add_argument("--seeds", help="comma-separated (default: the experiment's)")
+    run.add_argument("--model", help="hub id, folder or 'mini' (default: the paper's)")
+    run.add_argument("--limit", type=int, metavar="N", help="at most N images of each stream")
+    run.add_argument("--workers", type=int, default=1, help="processes (default: 1)")
+    run.add_argument("--device", default="auto")
+    run.add_argument("--batch-size", type=int, default=128)
+    table = actions.add_parser("table", help="print a table beside the published figures")
+    table.add_argument("experiment")
+    table.add_argument("--format", choices=("text", "markdown", "latex", "csv"), default="text")
+    figure = actions.add_parser("figure", help="draw a figure")
+    figure.add_argument("experiment")
+    figure.add_argument("-o", "--output", type=Path, required=True, help=".png, .pdf or .svg")
+    for action in (table, figure):
+        action.add_argument("--results", type=Path, default=Path("results"))
+        action.add_argument("--model", help="only rows of this model")
+
+
+def run(args: argparse.Namespace) -> int:
+    return {"list": _list, "run": _run, "table": _table, "figure": _figure}[args.action](args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    from ttgcd.bench.experiment import experiment_names, load_experiment
+
+    for name in experiment_names():
+        experiment = load_experiment(name)
+        benchmarks = ", ".join(target.name for target in experiment.targets)
+        print(
+            f"{name:12} {experiment.title} ({benchmarks}; {len(experiment.variants)} rows, "
+            f"{len(experiment.seeds)} seeds)"
+        )
+    return 0
+
+
+def _split(text: str | None) -> list[str] | None:
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _run(args: argparse.Namespace) -> int:
+    from ttgcd.bench.experiment import load_experiment
+    from ttgcd.bench.runner import Settings, run_experiment
+    from ttgcd.errors import InputError
+
+    try:
+        seeds = None if args.seeds is None else [int(seed) for seed in _split(args.seeds) or []]
+    except ValueError:
+        raise InputError(f"--seeds {args.seeds!r}: give whole numbers, e.g. 0,1,2") from None
+    for name in ("limit", "workers", "batch_size"):
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise InputError(f"--{name.replace('_', '-')} must be at least 1, got {value}")
+    methods = None if args.methods is None else _split(",".join(args.methods))
+    # A method of the user's own is looked for beside the command, as `python -m` does.
+    sys.path.insert(0, os.getcwd())
+    experiment = load_experiment(args.experiment).select(
+        methods=methods,
+        benchmarks=_split(args.benchmarks),
+        seeds=seeds,
+        models=None if args.model is None else [args.model],
+        streams=_split(args.streams),
+    )
+    settings = Settings(
+        data=args.data,
+        out=args.out,
+        limit=args.limit,
+        workers=args.workers,
+        device=args.device,
+        batch_size=args.batch_size,
+    )
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    outcome = run_experiment(experiment, settings, say)
+    _print_tables(load_experiment(args.experiment), args.out, None, "text")
+    if outcome.failed:
+        say(f"ttgcd: {len(outcome.failed)} runs failed; start again to retry them")
+        return 1
+    return 0
+
+
+def _rows(results: Path, experiment: Experiment) -> list[Row]:
+    from ttgcd.bench.results import read_results
+    from ttgcd.errors import InputError
+
+    if not results.is_dir():
+        raise InputError(f"{results}: no such folder; give --results, or `ttgcd bench run` first")
+    contents = read_results(results / f"{experiment.name}.jsonl")
+    for note in contents.notes:
+        print(f"ttgcd: warning: {note}", file=sys.stderr)
+    return contents.rows
+
+
+def _print_tables(experiment: Experiment, results: Path, model: str | None, form: str) -> None:
+    from ttgcd.bench.render import render
+    from ttgcd.bench.table import build_tables
+
+    models = None if model is None else [model]
+    tables = build_tables(experiment, _rows(results, experiment), models)
+    print("\n".join(render(table, form) for table in tables))
+
+
+def _table(args: argparse.Namespace) -> int:
+    from ttgcd.bench.experiment import load_experiment
+
+    _print_tables(load_experiment(args.experiment), args.results, args.model, args.format)
+    return 0
+
+
+def _figure(args: argparse.Namespace) -> int:
+    from ttgcd.bench.experiment import load_experiment
+    from ttgcd.bench.figures import draw
+
+    experiment = load_experiment(args.experiment)
+    rows = _rows(args.results, experiment)
+    if args.model is not None:
+        rows = [row for row in rows if row["model"] == args.model]
+    print(draw(experiment, rows, args.output))
+    return 0
