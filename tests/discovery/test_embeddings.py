@@ -24,9 +24,8 @@ def files(tmp_path):
     np.save(tmp_path / "features.npy", features)
     np.save(tmp_path / "anchors.npy", anchors)
     (tmp_path / "names.txt").write_text("ant\nbee\ncat\ndog\n")
-    rows = [
-        f"{i},{['ant', 'bee', 'cat', 'dog'][y] if y < 4 else f'new {y}'}" for i, y in enumerate(labels)
-    ]
+    names = ["ant", "bee", "cat", "dog", "new 4", "new 5", "new 6", "new 7"]
+    rows = [f"{i},{names[label]}" for i, label in enumerate(labels)]
     (tmp_path / "labels.csv").write_text("\n".join(["id,label", *rows]) + "\n")
     return tmp_path
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -214,7 +216,7 @@ def test_a_class_is_activated_by_evidence_and_then_stays() -> None:
         method.observe(batch)
         history.append(method.bank.active.copy())
     assert not history[0].all() and history[-1].all()
-    for earlier, later in zip(history, history[1:]):
+    for earlier, later in pairwise(history):
         assert (later | ~earlier).all()
 
 

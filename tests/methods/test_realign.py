@@ -217,7 +217,7 @@ def test_a_diverging_realignment_is_reported(vlm, images, anchors) -> None:
     batch = Batch(tuple(map(str, range(48))), 0, tuple(range(48)), 48, images=images)
     method = Pact(warmup=48, lr=1e38, realign_batch_size=8)
     method.start(Task(("cat", "dog", "owl"), anchors, 1, vlm=vlm))
-    with pytest.raises(InputError, match="finite|learning rate"):
+    with pytest.raises(InputError, match=r"finite|learning rate"):
         method.observe(batch)
 
 
