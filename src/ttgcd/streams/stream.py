@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from types import TracebackType
@@ -84,20 +85,26 @@ class Stream:
         self.order = stream_order(self.total, shuffle_seed)
         if shuffle_seed is not None:
             source.prepare_random()
-        self._running: list[Iterator[Batch]] = []
+        self._pool: ThreadPoolExecutor | None = None
+        # Weak, so that an iterator left by ``break`` is closed at once and not by the collector.
+        self._running: weakref.ref[Generator[Batch, None, None]] | None = None
 
     def __iter__(self) -> Iterator[Batch]:
         """Start (again) at ``start_position``."""
         self.close()
         self.rejected.clear()
         batches = self._batches()
-        self._running.append(batches)
+        self._running = weakref.ref(batches)
         return batches
 
     def close(self) -> None:
-        """Stop the background threads of an iteration that was left early."""
-        while self._running:
-            self._running.pop().close()  # type: ignore[attr-defined]
+        """Stop an iteration that was left early and wait for its background threads."""
+        running = self._running and self._running()
+        if running:
+            running.close()
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+        self._running = self._pool = None
 
     def __enter__(self) -> Stream:
         return self
@@ -110,7 +117,7 @@ class Stream:
     ) -> None:
         self.close()
 
-    def _batches(self) -> Iterator[Batch]:
+    def _batches(self) -> Generator[Batch, None, None]:
         taken: list[tuple[int, torch.Tensor | np.ndarray]] = []
         waiting: list[Rejected] = []  # set aside behind the batch that is being filled
         index = self.start_index
@@ -162,7 +169,8 @@ class Stream:
             return
         window = max(1, self.ahead * self.batch_size // size)
         pending: deque[Future[_Loaded]] = deque()
-        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="ttgcd-decode")
+        pool = self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="ttgcd-decode")
+        wait = True
         try:
             while True:
                 for places in islice(tasks, window - len(pending)):
@@ -170,9 +178,14 @@ class Stream:
                 if not pending:
                     return
                 yield pending.popleft().result()
+        except GeneratorExit:
+            # Perhaps the garbage collector, in any thread and under any lock: waiting for the
+            # workers here could be waiting forever. They end after the sample in hand.
+            wait = False
+            raise
         finally:
             stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(wait=wait, cancel_futures=True)
 
     def _load(self, places: range, stop: threading.Event) -> _Loaded:
         positions = [int(self.order[place]) for place in places]
