@@ -1,0 +1,109 @@
+"""The few samples of every category that stand for it, without near-duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+#: Signatures that differ in at most this many of 64 bits belong to near-duplicates (cosine ~ 0.99).
+_SAME_BITS = 3
+
+
+def signatures(features: np.ndarray, seed: int) -> np.ndarray:
+    """64 signs of random projections of every row: close features share most bits."""
+    planes = np.random.default_rng(seed).standard_normal((features.shape[1], 64))
+    signs = features.astype(np.float32) @ planes.astype(np.float32) > 0
+    return np.packbits(signs, axis=1).view(np.uint64).ravel()
+
+
+class Ranking:
+    """Per category the ``slots`` samples of largest key, best first; no two look alike."""
+
+    def __init__(self, categories: int, slots: int) -> None:
+        self.key = np.full((categories, slots), -np.inf, np.float32)
+        self.index = np.full((categories, slots), -1, np.int64)
+        self.position = np.full((categories, slots), -1, np.int64)
+        self.signature = np.zeros((categories, slots), np.uint64)
+        self.ids: dict[int, str] = {}
+
+    def offer(
+        self,
+        category: np.ndarray,
+        key: np.ndarray,
+        index: np.ndarray,
+        ids: Sequence[str],
+        position: np.ndarray,
+        signature: np.ndarray,
+    ) -> None:
+        """Consider samples for the categories that they were given to. Signature 0 means none."""
+        if self.key.shape[1] == 0:
+            return
+        promising = np.flatnonzero(key > self.key[category, -1])
+        order = promising[np.lexsort((index[promising], -key[promising]))]
+        for row in order:
+            c = int(category[row])
+            if key[row] > self.key[c, -1]:
+                entry = (key[row], index[row], position[row], signature[row])
+                self._insert(c, entry, ids[row])
+
+    def _insert(self, c: int, entry: tuple[Any, ...], name: str) -> None:
+        kept = []
+        for other in zip(self.key[c], self.index[c], self.position[c], self.signature[c]):
+            if other[1] < 0:
+                break
+            if other[1] == entry[1] or _alike(other[3], entry[3]):
+                if other[0] >= entry[0]:
+                    return
+                self.ids.pop(int(other[1]), None)
+            else:
+                kept.append(other)
+        kept.append(entry)
+        kept.sort(key=lambda e: (-e[0], e[1]))
+        slots = self.key.shape[1]
+        self.ids[int(entry[1])] = name
+        for left in kept[slots:]:
+            self.ids.pop(int(left[1]), None)
+        kept = kept[:slots]
+        n = len(kept)
+        columns = (self.key, self.index, self.position, self.signature)
+        for column, empty, values in zip(columns, (-np.inf, -1, -1, 0), zip(*kept)):
+            column[c, :n] = values
+            column[c, n:] = empty
+
+    def of(self, category: int, sign: float = 1.0) -> list[dict[str, Any]]:
+        """The samples kept for a category: index, id, position in the source, score."""
+        return [
+            {
+                "index": int(index),
+                "id": self.ids[int(index)],
+                "position": int(position),
+                "score": float(sign * key),
+            }
+            for key, index, position in zip(
+                self.key[category], self.index[category], self.position[category]
+            )
+            if index >= 0
+        ]
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        arrays = {
+            "key": self.key.copy(),
+            "index": self.index.copy(),
+            "position": self.position.copy(),
+            "signature": self.signature.view(np.int64).copy(),
+        }
+        return arrays, {"ids": {str(index): name for index, name in sorted(self.ids.items())}}
+
+    def load(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
+        for name in ("key", "index", "position"):
+            setattr(self, name, np.array(arrays[name]))
+        self.signature = np.array(arrays["signature"]).view(np.uint64)
+        self.ids = {int(index): name for index, name in values["ids"].items()}
+
+
+def _alike(one: np.uint64, other: np.uint64) -> bool:
+    if one == 0 or other == 0:
+        return False
+    return (int(one) ^ int(other)).bit_count() <= _SAME_BITS
