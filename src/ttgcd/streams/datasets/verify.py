@@ -12,7 +12,7 @@ from PIL import Image
 from ttgcd.corruptions import HELD_OUT, KINDS
 from ttgcd.errors import InputError
 from ttgcd.streams.datasets.benchmark import find_root, images_in
-from ttgcd.streams.datasets.cifar import OFFICIAL_IMAGES, read_labels, read_layout
+from ttgcd.streams.datasets.cifar import OFFICIAL_IMAGES, read_labels, read_layout, usual_folders
 from ttgcd.streams.datasets.classes import class_names, folder_names
 from ttgcd.streams.datasets.folders import (
     CUB_HELD_OUT,
@@ -83,8 +83,7 @@ def _cifar10(root: Path, severity: int, deep: bool, findings: Findings) -> None:
 
 def _cifar_c(dataset: str) -> Callable[[Path, int, bool, Findings], None]:
     def check(root: Path, severity: int, deep: bool, findings: Findings) -> None:
-        official = dataset.replace("cifar", "CIFAR-") + "-C"
-        folder = find_root(root, f"{dataset}-c", (official, f"{dataset}-c"), "*.npy")
+        folder = find_root(root, f"{dataset}-c", usual_folders(dataset), "*.npy")
         n_classes = len(class_names(dataset))
         rows = 5 * OFFICIAL_IMAGES
         try:
