@@ -112,6 +112,8 @@ def test_siglip_features_are_those_of_transformers_processor_and_model(siglip_fo
         )
         expected = pooled(model.get_text_features(input_ids=tokens["input_ids"]))
         assert torch.allclose(ours.encode_texts(TEXTS, normalize=False), expected, atol=1e-5)
+        # A short text alone is padded to the full length too.
+        assert torch.allclose(ours.encode_texts(["x"], normalize=False), expected[2:], atol=1e-5)
     assert ours.logit_scale == pytest.approx(float(np.exp(4.7)))
 
 
