@@ -10,6 +10,20 @@ from ttgcd.methods.base import Method
 
 METHODS: dict[str, str] = {
     "pact": "ttgcd.methods.pact:Pact",
+    "tent++": "ttgcd.methods.tent:Tent",
+    "batclip++": "ttgcd.methods.batclip:BatClip",
+    "sat++": "ttgcd.methods.sat:Sat",
+    "ostta++": "ttgcd.methods.ostta:Ostta",
+    "unient++": "ttgcd.methods.unient:UniEnt",
+    "simgcd++": "ttgcd.methods.simgcd:SimGcd",
+    "hilo++": "ttgcd.methods.hilo:HiLo",
+    "zero-shot": "ttgcd.methods.zero_shot:ZeroShot",
+    "zero-shot+kmeans": "ttgcd.methods.zero_shot_kmeans:ZeroShotKMeans",
+    "kmeans": "ttgcd.methods.kmeans:KMeans",
+    "hdbscan": "ttgcd.methods.hdbscan:Hdbscan",
+    "ss-kmeans": "ttgcd.methods.ss_kmeans:SemiSupervisedKMeans",
+    "ttd": "ttgcd.methods.ttd:Ttd",
+    "talon": "ttgcd.methods.talon:Talon",
 }
 
 

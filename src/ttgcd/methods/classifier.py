@@ -1,0 +1,129 @@
+"""A trained classifier over known and novel prototypes on a frozen encoder."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from ttgcd.errors import InputError
+from ttgcd.methods.base import Assignments, Task
+from ttgcd.methods.buffered import Buffered
+from ttgcd.methods.realign import load_optimiser_arrays, optimiser_arrays
+from ttgcd.prototypes.bank import normalise
+from ttgcd.prototypes.kmeans import kmeans
+from ttgcd.prototypes.mixture import known_mask
+
+if TYPE_CHECKING:
+    from ttgcd.streams.base import Batch
+
+
+@dataclass(kw_only=True)
+class PrototypeClassifier(Buffered):
+    """Known rows begin at the text anchors, novel rows at the k-means centres (k = L) of the
+    buffer's novel samples, or of the whole buffer if fewer than L are novel. All rows are trained
+    by SGD with momentum 0.9 and put back on the unit sphere after each step. One step a batch; an
+    answer is the argmax before it."""
+
+    lr: float = 1e-2
+    temperature: float = 0.1
+    momentum: float = 0.9
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.lr >= 0 or not self.temperature > 0:
+            raise InputError(
+                "lr must be 0 or more and temperature above 0, got "
+                f"{self.lr} and {self.temperature}"
+            )
+
+    @abstractmethod
+    def loss(
+        self, batch: Batch, features: np.ndarray, known: torch.Tensor, warming: bool
+    ) -> torch.Tensor:
+        """The objective on a batch; ``known`` marks what the mixture calls known."""
+
+    def make_optimiser(self) -> torch.optim.Optimizer:
+        return torch.optim.SGD([self.bank], lr=self.lr, momentum=self.momentum)
+
+    # -- the stream ---------------------------------------------------------------------------
+
+    def start(self, task: Task) -> None:
+        super().start(task)
+        self.bank = torch.nn.Parameter(torch.zeros(0, task.anchors.shape[1]))
+        self.skipped = 0
+
+    def begin(self, parts: list[np.ndarray]) -> None:
+        features = np.concatenate(parts)
+        novel = features[~np.concatenate([self._known(part) for part in parts])]
+        if len(novel) < self.task.novel:
+            novel = features
+        centres = normalise(kmeans(novel, self.task.novel, self.task.seed).centres)
+        self._set_bank(np.concatenate([self.task.anchors.astype(np.float32), centres]))
+
+    def _set_bank(self, rows: np.ndarray) -> None:
+        self.bank = torch.nn.Parameter(torch.from_numpy(rows.astype(np.float32)))
+        self._optimiser = self.make_optimiser()
+
+    def learn(self, batch: Batch, features: np.ndarray, warming: bool) -> Assignments:
+        answer = self.answer(batch.start, features)
+        known = torch.from_numpy(self._known(features))
+        with torch.enable_grad():
+            loss = self.loss(batch, features, known, warming)
+            self._optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+        if torch.isfinite(loss) and torch.isfinite(self.bank.grad).all():
+            self._optimiser.step()
+            self.after_step()
+        else:
+            self.skipped += 1
+        return answer
+
+    def after_step(self) -> None:
+        with torch.no_grad():
+            self.bank.copy_(F.normalize(self.bank, dim=1))
+
+    def answer(self, start: int, features: np.ndarray) -> Assignments:
+        return self.rows(start, features, features @ self.bank.detach().numpy().T)
+
+    def _known(self, features: np.ndarray) -> np.ndarray:
+        return known_mask((features @ self.task.anchors.T).max(axis=1), self.task.seed)
+
+    def pseudo_labels(self, features: np.ndarray) -> torch.Tensor:
+        """The zero-shot label of every sample."""
+        return torch.from_numpy((features @ self.task.anchors.T).argmax(axis=1))
+
+    def prototypes(self) -> np.ndarray:
+        rows = np.zeros(
+            (self.task.n_known + self.task.novel, self.task.anchors.shape[1]), np.float32
+        )
+        rows[: len(self.bank)] = self.bank.detach().numpy()
+        return rows
+
+    def health(self) -> dict[str, Any]:
+        return {
+            **super().health(),
+            "novel_prototypes": max(0, len(self.bank) - self.task.n_known),
+            "skipped_steps": {"not_finite": self.skipped},
+        }
+
+    # -- memory -------------------------------------------------------------------------------
+
+    def learned_arrays(self) -> dict[str, np.ndarray]:
+        return {
+            "bank": self.bank.detach().numpy().copy(),
+            "skipped": np.array(self.skipped),
+            # Copies: the optimiser goes on writing into its own.
+            **{k: np.array(v) for k, v in optimiser_arrays(self._optimiser).items()},
+        }
+
+    def load_learned(self, arrays: dict[str, np.ndarray]) -> None:
+        self._set_bank(arrays["bank"])
+        self.skipped = int(arrays["skipped"])
+        load_optimiser_arrays(
+            self._optimiser, {k: v for k, v in arrays.items() if k.startswith("optimiser/")}
+        )

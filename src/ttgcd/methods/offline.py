@@ -1,0 +1,108 @@
+"""Methods that keep the frozen features of the whole stream and cluster them when it ends."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from ttgcd.methods.base import Assignments, Method, State, Task
+from ttgcd.methods.split import check_config
+from ttgcd.methods.zero_shot import zero_shot_rows
+from ttgcd.prototypes.bank import normalise
+
+if TYPE_CHECKING:
+    from ttgcd.streams.base import Batch
+
+
+@dataclass(kw_only=True)
+class Offline(Method):
+    """Provisional zero-shot answers on arrival, clusters at the end.
+
+    Memory grows with the stream: one feature a sample.
+    """
+
+    answers: ClassVar[Literal["arrival", "end"]] = "end"
+
+    @abstractmethod
+    def cluster(self, features: np.ndarray, margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Category of every sample, and one centre a category (zero rows for empty ones)."""
+
+    def start(self, task: Task) -> None:
+        super().start(task)
+        self.centres: np.ndarray | None = None
+        self._features: list[np.ndarray] = []
+        self._seen = 0
+
+    def observe(self, batch: Batch) -> Assignments:
+        rows = zero_shot_rows(self.task, batch.start, self.encode(batch), final=False)
+        self._features.append(rows.features)
+        self._seen += len(batch)
+        return rows
+
+    def finish(self) -> Assignments:
+        if not self._seen:
+            return Assignments.empty()
+        features = np.concatenate(self._features)
+        text = zero_shot_rows(self.task, 0, features)
+        categories, centres = self.cluster(features, text.margin)
+        self.centres = normalise(np.asarray(centres, np.float32))
+        return self._rows(text, features, categories)
+
+    def predict(self, batch: Batch) -> Assignments:
+        features = self.encode(batch)
+        if self.centres is None:
+            return zero_shot_rows(self.task, batch.start, features, final=False)
+        cosines = features @ self.centres.T
+        cosines[:, ~self.centres.any(axis=1)] = -np.inf
+        text = zero_shot_rows(self.task, batch.start, features)
+        return self._rows(text, features, cosines.argmax(axis=1))
+
+    def _rows(
+        self, text: Assignments, features: np.ndarray, categories: np.ndarray
+    ) -> Assignments:
+        assert self.centres is not None
+        return Assignments.make(
+            int(text.index[0]) if len(text) else 0,
+            categories,
+            np.einsum("nd,nd->n", features, self.centres[categories]),
+            text.margin,
+            novelty=text.novelty,
+            features=features,
+        )
+
+    def prototypes(self) -> np.ndarray | None:
+        if self.centres is None:
+            return np.zeros(
+                (self.task.n_known + self.task.novel, self.task.anchors.shape[1]), np.float32
+            )
+        return self.centres
+
+    def health(self) -> dict[str, Any]:
+        clusters = None if self.centres is None else int(self.centres.any(axis=1).sum())
+        return {"clusters": clusters}
+
+    def state_dict(self) -> State:
+        arrays = {"anchors": self.task.anchors.astype(np.float32)}
+        if self._features:
+            arrays["features"] = np.concatenate(self._features)
+        if self.centres is not None:
+            arrays["centres"] = self.centres
+        values = {
+            "method": self.name,
+            "config": self.config(),
+            "seen": self._seen,
+            "known": list(self.task.known),
+            "logit_scale": self.task.logit_scale,
+            "seed": self.task.seed,
+        }
+        return State(arrays, values)
+
+    def load_state_dict(self, state: State) -> None:
+        arrays, values = state
+        check_config(self, values)
+        self._seen = values["seen"]
+        self._features = [np.array(arrays["features"])] if "features" in arrays else []
+        self.centres = np.array(arrays["centres"]) if "centres" in arrays else None

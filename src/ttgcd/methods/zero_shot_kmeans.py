@@ -1,0 +1,15 @@
+"""Zero-shot with a mixture threshold, k-means on what is left over: the skeleton without training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ttgcd.methods.split import SplitThenCluster
+
+
+@dataclass(kw_only=True)
+class ZeroShotKMeans(SplitThenCluster):
+    """What the five adapting methods do, without adapting anything."""
+
+    name: ClassVar[str] = "zero-shot+kmeans"
