@@ -54,7 +54,7 @@ def test_one_severity_gives_a_declared_layout(clean: Path, tmp_path: Path) -> No
 def test_processes_and_blocks_do_not_change_a_byte(
     clean: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kinds = ("elastic_transform", "frost")
+    kinds = ("elastic_transform", "snow")
     corrupt_array(clean, tmp_path / "two", kinds, Recipe((3, 5), seed=9), workers=2)
     images = np.load(clean / "images.npy")
     for kind in kinds:

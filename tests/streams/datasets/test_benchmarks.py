@@ -53,7 +53,7 @@ def test_cifar_reduced_layout_says_what_it_holds(tmp_path: Path) -> None:
     np.save(tmp_path / "fog.npy", images)
     np.save(tmp_path / "labels.npy", np.tile(np.arange(6), 2))
     (tmp_path / "meta.json").write_text(json.dumps({"severities": [3, 5], "images": 6}))
-    source, labels = load_benchmark("cifar10-c", tmp_path).open_stream("fog")
+    source, _ = load_benchmark("cifar10-c", tmp_path).open_stream("fog")
     assert len(source) == 6 and int(source.read(0)[0, 0, 0]) == 6
     with pytest.raises(InputError, match="not 4"):
         load_benchmark("cifar10-c", tmp_path, severity=4)
@@ -140,7 +140,7 @@ def test_own_folder(tmp_path: Path) -> None:
         for copy in range(number + 1):
             tiny.picture(tmp_path / name / f"{copy}.png", number)
     benchmark = load_benchmark("folder", tmp_path, known=("sea lion", "cat"))
-    source, labels = benchmark.open_stream("images")
+    _, labels = benchmark.open_stream("images")
     assert (benchmark.known, benchmark.novel) == (("sea lion", "cat"), ("dog",))
     assert labels.tolist() == [1, 2, 2, 0, 0, 0]
     assert len(load_benchmark("folder", tmp_path).known) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from ttgcd.corruptions import HELD_OUT, KINDS, SEVERITIES, corrupt
 from ttgcd.errors import InputError
 from ttgcd.streams.base import Source
 from ttgcd.streams.datasets.benchmark import Benchmark
-from ttgcd.streams.datasets.classes import Split, load_split, make_split
+from ttgcd.streams.datasets.classes import Split, split_by_names
 
 
 class ImagesInMemory(Source):
@@ -59,11 +60,14 @@ def load_iconshift_benchmark(
         kind = None if stream in domains else stream
         return ImagesInMemory(images, ids, kind, severity), labels
 
-    return Benchmark(
-        name, classes, _split(len(classes)), domains + KINDS, HELD_OUT, opener=open_stream
-    )
+    return Benchmark(name, classes, _split(classes), domains + KINDS, HELD_OUT, opener=open_stream)
 
 
-def _split(n_classes: int) -> Split:
-    stored = data.path("splits", "iconshift.json").is_file()
-    return load_split("iconshift") if stored else make_split(n_classes)
+def _split(classes: Sequence[str]) -> Split:
+    """The stored split, by names."""
+    stored = json.loads(data.path("splits", "iconshift.json").read_text("utf-8"))
+    known = split_by_names(classes, stored["known"])
+    novel = split_by_names(classes, stored["novel"])
+    if set(known.novel) != set(novel.known):
+        raise InputError("splits/iconshift.json does not divide the classes of IconShift")
+    return Split(known.known, novel.known)
