@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from tests.fakes import FakeVLM, image_world
 from ttgcd.engines.folder import FolderRun, run_to_folder
@@ -15,6 +16,8 @@ from ttgcd.methods.pact import Pact
 from ttgcd.streams.arrays import open_array
 from ttgcd.streams.base import Rejection, Source
 from ttgcd.streams.stream import Stream
+
+torch.set_num_threads(1)  # the models are so small that threads only wait for each other
 
 RESULTS = ("assignments.parquet", "rejected.csv", "state/state.safetensors", "state/state.json")
 

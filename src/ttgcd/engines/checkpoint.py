@@ -48,15 +48,13 @@ class Checkpoints:
         numbers = self._numbers()
         return _apart(load_state(self._path(max(numbers)))) if numbers else None
 
-    def remove(self) -> None:
-        """Forget all checkpoints, the newest last."""
-        for number in self._numbers():
-            shutil.rmtree(self._path(number))
-        shutil.rmtree(self.folder / _UNFINISHED, ignore_errors=True)
-
     def _numbers(self) -> list[int]:
         found = (_NAME.fullmatch(name) for name in os.listdir(self.folder))
         return sorted(int(match[1]) for match in found if match)
+
+    def exist(self) -> bool:
+        """Whether there is something to go on from."""
+        return self.folder.is_dir() and bool(self._numbers())
 
     def _path(self, number: int) -> Path:
         return self.folder / f"checkpoint-{number:06d}"

@@ -78,7 +78,7 @@ def run_to_folder(
         if standing == "finished" and not overwrite:
             folder.tidy()
             return _complete(folder)
-        if standing != "unfinished" or overwrite:
+        if standing != "unfinished" or overwrite:  # nothing there, or nothing to keep
             folder.begin(settings)
         run = _Run(method, task, make_stream, folder, settings, sinks, say or (lambda line: None))
         run.every_seconds = checkpoint_every_seconds
@@ -240,15 +240,15 @@ class _Run:
     def leave_files(self) -> FolderRun:
         """Write the final files; all of it can be done again."""
         out = self.folder.path
-        counts = {
+        counts: dict[str, Any] = {
             "samples": self.table.samples,
             "batches": self.table.batches,
             "rejected": self.rejected.count,
         }
-        if counts["samples"] == 0:
-            raise InputError("no readable sample in the input: see rejected.csv for the reasons")
-        self.table.finish(out / "assignments.parquet")
         self.rejected.finish(out / "rejected.csv")
+        if counts["samples"] == 0:
+            raise InputError("no readable sample in the input: rejected.csv has the reasons")
+        self.table.finish(out / "assignments.parquet")
         state = self.method.state_dict()
         values = {**state.values, **counts, "settings": self.settings}
         with writing(out):

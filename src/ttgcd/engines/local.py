@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Collector:
 
     def result(self) -> RunResult:
         rows = Assignments.concat([_without_features(a) for a in self._answers])
-        columns = {}
+        columns: dict[str, Any] = {}
         for name in ("category", "score", "margin", "novelty"):
             given = getattr(rows, name)
             columns[name] = np.zeros(len(self._ids), given.dtype)

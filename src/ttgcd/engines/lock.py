@@ -26,10 +26,12 @@ def only_process(path: Path, out: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):
-            if os.fstat(handle).st_ino == path.stat().st_ino and not _has_others(path):
-                path.unlink()
-        os.close(handle)
+        try:
+            with suppress(OSError):
+                if os.fstat(handle).st_ino == path.stat().st_ino and not _has_others(path):
+                    path.unlink()
+        finally:
+            os.close(handle)
 
 
 def _take(path: Path, out: Path) -> int:

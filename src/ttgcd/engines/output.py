@@ -10,12 +10,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
+from ttgcd.engines.checkpoint import Checkpoints
 from ttgcd.engines.durable import sync_folder, write_atomic, writing
 from ttgcd.engines.lock import only_process
 from ttgcd.engines.state_files import VALUES, load_values
 from ttgcd.errors import InputError
 
-Standing = Literal["empty", "unfinished", "finished", "foreign"]
+Standing = Literal["empty", "begun", "unfinished", "finished", "foreign"]
 
 #: Files and folders that a run leaves; only these are ever removed.
 LEAVES = (
@@ -36,8 +37,8 @@ _SHOWN = 6
 class OutputFolder:
     """What is in an output folder.
 
-    A run is unfinished while ``.progress/settings.json`` exists, and finished when it does not and
-    ``state/state.json`` does.
+    A run is begun when ``.progress/settings.json`` exists and unfinished when it also has a
+    checkpoint; it is finished when there are no such settings but ``state/state.json``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,7 +48,7 @@ class OutputFolder:
 
     def standing(self) -> Standing:
         if (self.progress / _SETTINGS).exists():
-            return "unfinished"
+            return "unfinished" if Checkpoints(self.progress).exist() else "begun"
         if (self.state / VALUES).exists():
             return "finished"
         if not self.path.exists():
@@ -80,12 +81,13 @@ class OutputFolder:
             raise InputError(
                 f"{name!r} is not empty and is not the output of a run: choose another --out"
             )
-        if standing == "empty" or overwrite:
+        if standing in ("empty", "begun") or overwrite:
             return standing
-        there = self.settings()
-        if standing == "unfinished":
-            there = {**there, INPUT: settings.get(INPUT)}
-        changed = difference(there, settings)
+        there, now = self.settings(), dict(settings)
+        if standing == "unfinished":  # judged by the samples that were read, when it goes on
+            there.pop(INPUT, None)
+            now.pop(INPUT, None)
+        changed = difference(there, now)
         if changed:
             raise InputError(
                 f"{name!r} holds a run with other settings ({changed}): "
@@ -116,9 +118,12 @@ class OutputFolder:
     def begin(self, settings: dict[str, Any]) -> None:
         """Start a run: its settings first, so that the folder is ours from then on."""
         with writing(self.path, "then start again"):
+            discarded = self.progress / "discarded"
+            _remove(discarded)
             for name in sorted(os.listdir(self.progress)):  # checkpoints before parts
                 if name not in (_LOCK, _SETTINGS):
-                    _remove(self.progress / name)
+                    (self.progress / name).rename(discarded)  # gone as a whole or not at all
+                    _remove(discarded)
             self.keep_settings(settings)
             for name in LEAVES:
                 _remove(self.path / name)

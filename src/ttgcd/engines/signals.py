@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 _STOPS = ("SIGINT", "SIGTERM", "SIGHUP")
 
@@ -51,7 +52,7 @@ def stop_requests() -> Iterator[StopRequest]:
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    before = {}
+    before: dict[int, Any] = {}
 
     def restore() -> None:
         while before:

@@ -88,7 +88,10 @@ def _read_values(folder: Path) -> tuple[dict[str, Any], str]:
         raise _damaged(path, str(error)) from None
     if not matches or not isinstance(record.get("values"), dict):
         raise _damaged(path, "its checksum does not match its content")
-    return _restore(record["values"]), str(record.get("sha256"))
+    try:
+        return _restore(record["values"]), str(record.get("sha256"))
+    except (ValueError, TypeError) as error:
+        raise _damaged(path, str(error)) from None
 
 
 def _read(path: Path) -> bytes:
