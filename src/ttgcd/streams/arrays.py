@@ -26,8 +26,8 @@ class Rows:
     def __init__(self, array: np.ndarray | str) -> None:
         self._array: np.ndarray | None = None
         if isinstance(array, np.ndarray):
-            self._array, self.name = array, "array"
-            self.shape, self.dtype = array.shape, array.dtype
+            self._array, self.name = np.atleast_1d(array), "array"
+            self.shape, self.dtype = self._array.shape, array.dtype
             self._stamp = self._sampled_hash()
             return
         self.name = array

@@ -136,7 +136,7 @@ class TarSource(Source):
         spool = self._spools[shard] = Spool(path)
         try:
             with expand(path, "rb") as packed:
-                while chunk := packed.read(_CHUNK):
+                while chunk := packed.read1(_CHUNK):  # not read: it loses what came before damage
                     spool.append(chunk)
         except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
             self._notes.append(f"{path} is damaged, used as far as readable: {one_line(error)}")
@@ -154,7 +154,7 @@ class TarSource(Source):
                     if archive.offset <= end:  # a negative size would loop forever
                         raise tarfile.ReadError("member of negative size")
                     end = archive.offset
-                    name = readable_text(posixpath.normpath("/" + info.name)[1:])
+                    name = readable_text(posixpath.normpath("/" + info.name).lstrip("/"))
                     if ".." in info.name.split("/"):
                         name = readable_text(info.name)
                     hidden = posixpath.basename(name).startswith(".")
