@@ -87,12 +87,12 @@ def discover(
     from ttgcd.discovery.inputs import prepare
     from ttgcd.discovery.outcome import read_outcome, write_outcome
     from ttgcd.engines.folder import FolderRun, run_to_folder
-    from ttgcd.engines.manifest import now
+    from ttgcd.engines.manifest import Clock
     from ttgcd.report.summary import StreamSummary
     from ttgcd.streams.labels import read_labels
     from ttgcd.streams.open import open_source
 
-    started = now()
+    clock = Clock()
     if settings.labels is not None:
         read_labels(settings.labels)
     if settings.threads is not None:
@@ -109,7 +109,7 @@ def discover(
         def finishing(run: FolderRun) -> None:
             said = {str(w.message) for w in caught if issubclass(w.category, UserWarning)}
             notes = inputs.notes + sorted(said)
-            write_outcome(run, method, inputs, summary, started, command, notes)
+            write_outcome(run, method, inputs, summary, clock, command, notes)
 
         run_to_folder(
             method,

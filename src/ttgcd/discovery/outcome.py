@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,13 @@ from ttgcd.discovery.categories import describe_categories
 from ttgcd.discovery.inputs import Inputs
 from ttgcd.engines.durable import write_atomic
 from ttgcd.engines.folder import FolderRun
-from ttgcd.engines.manifest import manifest
+from ttgcd.engines.manifest import Clock, manifest
 from ttgcd.evaluation.files import evaluate_files
 from ttgcd.methods.base import Method
 from ttgcd.report.page import write_report
 from ttgcd.report.summary import StreamSummary
 from ttgcd.report.thumbnails import thumbnail
+from ttgcd.streams.base import Source
 
 
 def write_outcome(
@@ -27,7 +28,7 @@ def write_outcome(
     method: Method,
     inputs: Inputs,
     summary: StreamSummary,
-    started: datetime,
+    clock: Clock,
     command: Sequence[str],
     notes: list[str],
 ) -> None:
@@ -37,31 +38,32 @@ def write_outcome(
     exemplars = [[e["id"] for e in summary.exemplars(c)] for c in range(len(counts))]
     categories = describe_categories(method, task, counts, exemplars, settings.words())
     health = {**method.health(), "assignment_entropy": float(summary.entropy())}
-    scores = None
+    scores, fractions = None, None
     if settings.labels is not None:
         evaluation = evaluate_files(run.out / "assignments.parquet", settings.labels, task.known)
-        scores = evaluation.as_json()
+        scores, fractions = evaluation.as_json(), asdict(evaluation.scores)
     record = manifest(
+        clock,
         command=command,
-        config=settings.describe(),
-        model=None if task.vlm is None else {"id": task.vlm.name, "sha256": task.vlm.fingerprint},
-        source={
+        settings=settings.describe(),
+        model=None if task.vlm is None else {"name": task.vlm.name, "sha256": task.vlm.fingerprint},
+        input={
             "kind": inputs.source.kind,
             "samples": len(inputs.source),
             "fingerprint": inputs.source.fingerprint(),
         },
-        seeds={"run": settings.seed},
-        timings=run.timings,
-        started=started,
-        samples=run.samples,
-        rejected=run.rejected,
-        resumed_at=run.resumed_at,
-        novel=task.novel,
-        count_trace=[[int(k), float(score)] for k, score in inputs.count_trace],
-        notes=notes,
-        health=health,
-        scores=scores,
+        seconds=run.timings,
     )
+    record |= {
+        "samples": run.samples,
+        "rejected": run.rejected,
+        "resumed_at": run.resumed_at,
+        "novel": task.novel,
+        "count_trace": [[int(k), float(score)] for k, score in inputs.count_trace],
+        "notes": notes,
+        "health": health,
+        "scores": scores,
+    }
     _write_json(run.out / "categories.json", {"format": 1, "categories": categories})
     _write_json(run.out / "run.json", record)
     write_report(
@@ -70,8 +72,8 @@ def write_outcome(
         categories=categories,
         manifest=record,
         health=health,
-        thumbnails=lambda position: thumbnail(inputs.source, position),
-        scores=scores,
+        thumbnails=_pictures(inputs.source),
+        scores=fractions,
         notes=notes,
         estimate_trace=record["count_trace"] or None,
     )
@@ -89,6 +91,12 @@ def read_outcome(out: Path) -> dict[str, Any]:
         "scores": record["scores"],
         "notes": record["notes"],
     }
+
+
+def _pictures(source: Source) -> Callable[[int], str | None] | None:
+    if source.kind != "images":
+        return None
+    return lambda position: thumbnail(source, position)
 
 
 def _write_json(path: Path, value: Any) -> None:
