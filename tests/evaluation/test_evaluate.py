@@ -100,16 +100,16 @@ def test_a_label_that_looks_like_a_known_name_is_pointed_out(run, capsys):
 @pytest.mark.parametrize(
     ("labels", "known", "says"),
     [
-        ("name,label\na,cat\n", "cat,dog", "columns id and label"),
-        ("", "cat,dog", "an empty file"),
-        ("id,label\n", "cat,dog", "holds no label"),
-        ("id,label\na,\n", "cat,dog", "labels.csv:2: id or label is empty"),
-        ("id,label\na,cat\na,dog\n", "cat,dog", "both 'cat' and 'dog'"),
+        ("name,label\na,cat\n", "cat,dog", "columns 'id' and 'label'"),
+        ("", "cat,dog", "columns 'id' and 'label'"),
+        ("id,label\n", "cat,dog", "no row below the header"),
+        ("id,label\na,\n", "cat,dog", "line 2: the label is empty"),
+        ("id,label\na,cat\na,dog\n", "cat,dog", "id 'a' is already on line 2"),
         ("id,label\nx/a.png,cat\n", "cat,dog", "ids like 'x/a.png', the run has ids like 'a'"),
-        (LABELS, "cat,cat", "listed twice"),
+        (LABELS, "cat,cat", "more than once"),
         (LABELS, "cat", "knows a class 'dog' that is not in --known"),
-        (LABELS, "@nowhere.txt", "cannot read the class names"),
-        (LABELS, " , ", "no class name"),
+        (LABELS, "@nowhere.txt", "no such names file"),
+        (LABELS, " , ", "is empty"),
     ],
 )
 def test_mistakes_are_named(run, labels, known, says):

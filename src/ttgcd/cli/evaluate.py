@@ -24,9 +24,9 @@ def run(args: argparse.Namespace) -> int:
 
     from ttgcd.errors import InputError
     from ttgcd.evaluation.files import evaluate_files
-    from ttgcd.evaluation.names import parse_names
+    from ttgcd.streams.labels import read_names
 
-    known = parse_names(args.known) if args.known else None
+    known = read_names(args.known) if args.known else None
     result = evaluate_files(args.assignments, args.labels, known)
     if args.strict and (result.unlabelled or result.unassigned):
         raise InputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ import numpy as np
 
 from ttgcd.errors import InputError
 from ttgcd.evaluation.scores import Scores, score_stream
+from ttgcd.streams.labels import read_labels
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def evaluate_files(
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"known class {twice!r} is listed twice")
-    table, truth = _read_assignments(parquet), _read_labels(Path(labels))
+    table, truth = _read_assignments(parquet), read_labels(labels)
     common = [row for row, sample in enumerate(table["id"]) if sample in truth]
     if not common:
         raise InputError(
@@ -127,33 +127,6 @@ def _read_assignments(parquet: Path) -> dict[str, list]:
     if twice:
         raise InputError(f"{parquet}: id {twice[0]!r} occurs twice; one row a sample is expected")
     return columns
-
-
-def _read_labels(path: Path) -> dict[str, str]:
-    delimiter = "\t" if path.suffix == ".tsv" else ","
-    truth: dict[str, str] = {}
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file, delimiter=delimiter)
-            if not {"id", "label"} <= set(reader.fieldnames or ()):
-                raise InputError(
-                    f"{path}: the first line must name the columns id and label, "
-                    f"got {','.join(reader.fieldnames or ()) or 'an empty file'!r}"
-                )
-            for row in reader:
-                sample, label = row["id"], row["label"]
-                if not sample or not label:
-                    raise InputError(f"{path}:{reader.line_num}: id or label is empty")
-                if truth.setdefault(sample, label) != label:
-                    raise InputError(
-                        f"{path}:{reader.line_num}: {sample!r} is labelled both "
-                        f"{truth[sample]!r} and {label!r}"
-                    )
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: cannot read the labels ({error})") from error
-    if not truth:
-        raise InputError(f"{path}: holds no label")
-    return truth
 
 
 def _category_ids(table: dict[str, list], known: Sequence[str], parquet: Path) -> np.ndarray:
