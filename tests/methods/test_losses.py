@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from ttgcd.methods.base import Task
 from ttgcd.methods.batclip import BatClip
 from ttgcd.methods.losses import entropies, entropy_of_mean
 from ttgcd.methods.ostta import Ostta, confidence_kept
@@ -80,9 +79,7 @@ def batclip_reference(w: World) -> float:
             members.setdefault(p.index(max(p)), []).append(v)
     means = {c: sum(rows) / len(rows) for c, rows in members.items()}
     align = sum(float(m @ w.anchors[c]) for c, m in means.items()) / len(means)
-    apart = sum(
-        1 - float(unit(means[a]) @ unit(means[b])) for a in means for b in means if a != b
-    )
+    apart = sum(1 - float(unit(means[a]) @ unit(means[b])) for a in means for b in means if a != b)
     assert len(means) > 1, "the case must have something to separate"
     return tent_reference(w) - align - apart
 
@@ -167,12 +164,12 @@ def test_the_clamp_stops_the_pull_on_nearly_uniform_samples() -> None:
     raw = torch.ones((1, 3), dtype=torch.float64) + torch.tensor([[0.0, 1e-3, 0.0]])
     raw.requires_grad_(True)
     forward = Forward.of(raw, anchors, 1.0)
-    # A second, confident sample is known, so that the batch is not left out.
-    nothing_known = Split(torch.tensor([True]), torch.tensor([0.0], dtype=torch.float64))
-    clamped = UniEnt(alpha_div=0.0, clamp=0.9).loss(forward, nothing_known, forward)
+    # Flagged known so that the batch is not left out; its whole weight is on the novel side.
+    weighed_novel = Split(torch.tensor([True]), torch.tensor([0.0], dtype=torch.float64))
+    clamped = UniEnt(alpha_div=0.0, clamp=0.9).loss(forward, weighed_novel, forward)
     (gradient,) = torch.autograd.grad(clamped, raw, retain_graph=True)
     assert gradient.abs().max() == 0
-    free = UniEnt(alpha_div=0.0, clamp=1.0).loss(forward, nothing_known, forward)
+    free = UniEnt(alpha_div=0.0, clamp=1.0).loss(forward, weighed_novel, forward)
     (gradient,) = torch.autograd.grad(free, raw)
     assert gradient.abs().max() > 0
 
@@ -244,7 +241,3 @@ def test_sat_distillation_is_the_formula_and_its_codes_are_labels(world: World) 
     (gradient,) = torch.autograd.grad(found, features)
     by_hand = (np.array(predicted) - codes) @ world.anchors / 0.2 / N
     np.testing.assert_allclose(gradient.numpy(), by_hand, rtol=1e-7, atol=1e-12)
-
-
-def test_task_has_no_place_for_labels() -> None:
-    assert not any("label" in field for field in Task.__dataclass_fields__)

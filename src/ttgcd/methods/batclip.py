@@ -25,11 +25,11 @@ class BatClip(TestTimeAdaptation):
     def text_anchors(self) -> torch.Tensor:
         """The mean of the unit prompt features over the templates, normalised again."""
         assert self.task.vlm is not None
-        total = sum(
+        parts = [
             self.task.vlm.encode_texts([template.replace("{}", name) for name in self.task.known])
             for template in self.task.templates
-        )
-        return F.normalize(total, dim=-1)
+        ]
+        return F.normalize(torch.stack(parts).mean(dim=0), dim=-1)
 
     def loss(self, forward: Forward, split: Split, frozen: Forward | None) -> torch.Tensor | None:
         """mean H(p) - alignment - separation over the known samples, all weights one.

@@ -76,7 +76,8 @@ class PrototypeClassifier(Buffered):
             loss = self.loss(batch, features, known, warming)
             self._optimiser.zero_grad(set_to_none=True)
             loss.backward()
-        if torch.isfinite(loss) and torch.isfinite(self.bank.grad).all():
+        gradient = self.bank.grad
+        if torch.isfinite(loss) and gradient is not None and torch.isfinite(gradient).all():
             self._optimiser.step()
             self.after_step()
         else:

@@ -106,7 +106,9 @@ class Growing(Buffered):
         if not self.begun:
             return np.zeros((total, self.task.anchors.shape[1]), np.float32)
         missing = max(0, total - len(self.centres))
-        return np.concatenate([self.centres, np.zeros((missing, self.centres.shape[1]), np.float32)])
+        return np.concatenate(
+            [self.centres, np.zeros((missing, self.centres.shape[1]), np.float32)]
+        )
 
     def health(self) -> dict[str, Any]:
         if not self.begun:

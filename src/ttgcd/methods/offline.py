@@ -37,10 +37,10 @@ class Offline(Method):
         self._seen = 0
 
     def observe(self, batch: Batch) -> Assignments:
-        rows = zero_shot_rows(self.task, batch.start, self.encode(batch), final=False)
-        self._features.append(rows.features)
+        features = self.encode(batch)
+        self._features.append(features)
         self._seen += len(batch)
-        return rows
+        return zero_shot_rows(self.task, batch.start, features, final=False)
 
     def finish(self) -> Assignments:
         if not self._seen:
@@ -60,9 +60,7 @@ class Offline(Method):
         text = zero_shot_rows(self.task, batch.start, features)
         return self._rows(text, features, cosines.argmax(axis=1))
 
-    def _rows(
-        self, text: Assignments, features: np.ndarray, categories: np.ndarray
-    ) -> Assignments:
+    def _rows(self, text: Assignments, features: np.ndarray, categories: np.ndarray) -> Assignments:
         assert self.centres is not None
         return Assignments.make(
             int(text.index[0]) if len(text) else 0,

@@ -99,7 +99,9 @@ class SimGcd(PrototypeClassifier):
     ) -> torch.Tensor:
         """w_cons distillation + w_contr (contrast + cross-entropy with the zero-shot labels of the
         known samples) - w_div H(mean p)."""
-        views = [torch.from_numpy(view).to(self.bank.dtype) for view in self._views(batch, features)]
+        views = [
+            torch.from_numpy(view).to(self.bank.dtype) for view in self._views(batch, features)
+        ]
         unit = F.normalize(self.bank, dim=1)
         student = (views[0] @ unit.T, views[1] @ unit.T)
         teacher = (views[0] @ self.teacher.T, views[1] @ self.teacher.T)

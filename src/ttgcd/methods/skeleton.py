@@ -120,7 +120,7 @@ class TestTimeAdaptation(SplitThenCluster):
         with self._training():
             with torch.set_grad_enabled(self.splits_with_gradient):
                 first = self.forward(images)
-            split = self._split(frozen if self.split_features == "frozen" else first)
+            split = self._split(first, frozen)
             last = self.adapt(images, first, split, frozen)
         return Look(
             last.features.detach().cpu().numpy(),
@@ -131,9 +131,9 @@ class TestTimeAdaptation(SplitThenCluster):
     def glance(self, batch: Batch) -> Look:
         images = self._images(batch)
         with torch.no_grad():
-            frozen = self._frozen(images) if self.split_features == "frozen" else None
+            frozen = self._frozen(images)
             now = self.forward(images)
-            split = self._split(frozen or now)
+            split = self._split(now, frozen)
             now = self.answering(now)
         return Look(
             now.features.cpu().numpy(), now.anchors.cpu().numpy(), split.known.cpu().numpy()
@@ -205,7 +205,8 @@ class TestTimeAdaptation(SplitThenCluster):
             )
         return batch.images
 
-    def _split(self, forward: Forward) -> Split:
+    def _split(self, now: Forward, frozen: Forward | None) -> Split:
+        forward = frozen if frozen is not None and self.split_features == "frozen" else now
         best = (forward.logits.detach().max(dim=1).values / self.task.logit_scale).cpu().numpy()
         posterior = torch.from_numpy(known_posterior(best, self.task.seed))
         return Split(

@@ -111,9 +111,7 @@ class SplitThenCluster(Method):
         if self.centres is not None and len(self.centres) and novel.any():
             label = nearest(look.features[novel], self.centres)
             rows.category[novel] = self.task.n_known + label
-            rows.score[novel] = np.einsum(
-                "nd,nd->n", look.features[novel], self.centres[label]
-            )
+            rows.score[novel] = np.einsum("nd,nd->n", look.features[novel], self.centres[label])
             rows.final[novel] = True
         return rows
 

@@ -1,4 +1,4 @@
-"""Semi-supervised k-means of generalised category discovery, confident text labels as the labels."""
+"""Semi-supervised k-means (generalised category discovery) on confident text labels."""
 
 from __future__ import annotations
 

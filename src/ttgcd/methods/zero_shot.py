@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from ttgcd.streams.base import Batch
 
 
-def zero_shot_rows(
-    task: Task, start: int, features: np.ndarray, final: bool = True
-) -> Assignments:
+def zero_shot_rows(task: Task, start: int, features: np.ndarray, final: bool = True) -> Assignments:
     """The text label of every sample (Eq. 1), its cosine and its margin (Eq. 2)."""
     labels, margins = pseudo_labels(
         zero_shot_probabilities(features, task.anchors, task.logit_scale)
