@@ -10,8 +10,8 @@ from unittest.mock import create_autospec
 
 import pytest
 from safetensors.torch import load_file, save_file
-from tests.vlm.checkpoints import write_clip, write_json, write_open_clip
 
+from tests.vlm.checkpoints import write_clip, write_json, write_open_clip
 from ttgcd.errors import InputError
 from ttgcd.vlm import load_vlm
 from ttgcd.vlm.checkpoint import find_checkpoint

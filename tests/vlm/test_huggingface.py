@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.vlm.checkpoints import write_clip, write_json, write_siglip
 from torch.nn import functional as F
 from transformers import (
     AutoImageProcessor,
@@ -17,6 +16,7 @@ from transformers import (
     SiglipModel,
 )
 
+from tests.vlm.checkpoints import write_clip, write_json, write_siglip
 from ttgcd.errors import InputError
 from ttgcd.vlm import load_vlm
 from ttgcd.vlm.base import NonFiniteError, check_finite, layer_norms

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.vlm.checkpoints import write_json, write_open_clip
 from torch import nn
 from torch.nn import functional as F
 from transformers import CLIPModel, CLIPTokenizer
 
+from tests.vlm.checkpoints import write_json, write_open_clip
 from ttgcd.errors import InputError
 from ttgcd.vlm import load_vlm
 from ttgcd.vlm.base import layer_norms

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from tests.vlm.checkpoints import CLIP_MEAN, CLIP_STD, write_json
 from transformers import AutoImageProcessor
 
+from tests.vlm.checkpoints import CLIP_MEAN, CLIP_STD, write_json
 from ttgcd.errors import InputError
 from ttgcd.vlm.preprocess import Preprocess, from_open_clip, from_transformers
 
