@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 
-# Before numpy and torch are imported: two threads, and no test reads or fills the user's cache.
-os.environ.setdefault("OMP_NUM_THREADS", "2")
+# Before numpy and torch are imported. One thread: the models are tiny and the tests run in parallel
+# processes; threads that wait for each other on a busy machine would cost more than they bring.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
