@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from collections.abc import Sequence
 
@@ -19,8 +20,8 @@ _SAMPLED_ROWS = 1024
 class Rows:
     """The first axis of an array, read piece by piece.
 
-    A file is mapped only for the rows asked for and let go again: a map of the whole file would
-    count as memory of this process and grow with the length of the stream.
+    A file is mapped only to learn its shape: the pages of a map count as memory of this process
+    and would grow with the length of the stream.
     """
 
     def __init__(self, array: np.ndarray | str) -> None:
@@ -50,16 +51,33 @@ class Rows:
         """A copy of the rows from start to stop."""
         if self._array is not None:
             return np.array(self._array[start:stop])
-        shape = (stop - start, *self.shape[1:])
-        offset = self._offset + start * self.dtype.itemsize * int(np.prod(self.shape[1:]))
-        return np.array(np.memmap(self.name, self.dtype, "r", offset, shape))
+        rows = np.empty((stop - start, *self.shape[1:]), self.dtype)
+        with open(self.name, "rb", buffering=0) as file:
+            self._fill(file, start, rows)
+        return rows
 
     def take(self, positions: Sequence[int]) -> np.ndarray:
         """The rows at the given positions."""
         first = positions[0]
         if list(positions) == list(range(first, first + len(positions))):
             return self.get(first, first + len(positions))
-        return np.concatenate([self.get(position, position + 1) for position in positions])
+        if self._array is not None:
+            return np.array(self._array[list(positions)])
+        rows = np.empty((len(positions), *self.shape[1:]), self.dtype)
+        with open(self.name, "rb", buffering=0) as file:
+            for number, position in enumerate(positions):
+                self._fill(file, position, rows[number : number + 1])
+        return rows
+
+    def _fill(self, file: io.FileIO, start: int, rows: np.ndarray) -> None:
+        """Read as many rows as there is room for, from row ``start`` on."""
+        room = rows.reshape(-1).view(np.uint8).data
+        file.seek(self._offset + start * (rows.nbytes // len(rows)))
+        while len(room):
+            count = file.readinto(room)
+            if not count:
+                raise InputError(f"{self.name} has become shorter while it was read")
+            room = room[count:]
 
     def fingerprint(self) -> str:
         text = f"{self.shape} {self.dtype.str} {self._stamp}"
