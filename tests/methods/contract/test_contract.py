@@ -144,7 +144,7 @@ def test_predict_still_answers_after_the_end(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_state_goes_on_identically_from_any_batch(name: str) -> None:
-    data = images()
+    data = images(56)
     whole = run(make(name), task_for(FakeVLM()), data)
     parts = batches(data, 16)
     for at in range(1, len(parts) + 1):
