@@ -15,12 +15,12 @@ Thumbnails = Callable[[int], "str | None"]
 _PICTURE_PREFIX = "data:image/"
 
 
-def pictures_per_card(categories: int) -> tuple[int, int]:
+def pictures_per_card(categories: int, novel: bool) -> tuple[int, int]:
     """Typical and atypical pictures to show, so that the page stays small enough to mail."""
     for most, shown in ((20, (12, 4)), (100, (8, 3)), (300, (4, 0))):
         if categories <= most:
             return shown
-    return 2, 0
+    return (4, 0) if novel else (2, 0)
 
 
 def load_pictures(
@@ -30,9 +30,9 @@ def load_pictures(
     ids = list(categories)
     if thumbnails is None:
         return {}
-    typical, atypical = pictures_per_card(len(ids))
     positions = set()
     for c in ids:
+        typical, atypical = pictures_per_card(len(ids), c >= summary.n_known)
         shown = summary.exemplars(c)[:typical] + summary.atypical(c)[:atypical]
         positions.update(sample["position"] for sample in shown)
     wanted = sorted(positions)
@@ -46,12 +46,14 @@ def card(
     category: dict[str, Any],
     summary: StreamSummary,
     pictures: dict[int, str],
-    shown: tuple[int, int],
+    used: int,
 ) -> str:
     """The HTML of one category. Whatever came from the user is escaped."""
     c, count = int(category["id"]), int(category["count"])
     name = str(category["name"])
     share = count / max(summary.counted, 1)
+    shown = pictures_per_card(used, category["kind"] == "novel")
+    relative = count / max(int(summary.counts.max(initial=0)), 1)
     typical = summary.exemplars(c)[: shown[0]]
     seen = {sample["index"] for sample in typical}
     atypical = [s for s in summary.atypical(c)[: shown[1]] if s["index"] not in seen]
@@ -64,8 +66,8 @@ def card(
         search=escape(search),
         name=escape(name),
         count=f"{count:,}",
-        share=percent(share) if count else "none in this stream",
-        bar=f'<div class="bar" aria-hidden="true"><i style="width:{100 * share:.2f}%"></i></div>',
+        share=percent(share) if count else "none seen",
+        width=f"{100 * relative:.1f}%",
         suggested=_chips(suggested),
         pictures=_examples(typical, pictures, name, "Example of"),
         atypical=_atypical(atypical, pictures, name),
@@ -96,9 +98,7 @@ def _chips(suggested: list[tuple[str, float | None]]) -> str:
     return f'<ul class="chips" aria-label="Suggested names"><li class="lead">maybe</li>{chips}</ul>'
 
 
-def _examples(
-    samples: list[dict[str, Any]], pictures: dict[int, str], name: str, what: str
-) -> str:
+def _examples(samples: list[dict[str, Any]], pictures: dict[int, str], name: str, what: str) -> str:
     shown = [s for s in samples if s["position"] in pictures]
     if shown:
         images = "".join(
@@ -112,7 +112,7 @@ def _examples(
     if not samples:
         return ""
     items = "".join(
-        f'<li>{escape(s["id"])} <small>{s["score"]:.3f}</small></li>' for s in samples[:5]
+        f"<li>{escape(s['id'])} <small>{s['score']:.3f}</small></li>" for s in samples[:5]
     )
     return f'<ol class="ids" aria-label="Most typical samples">{items}</ol>'
 
@@ -125,7 +125,7 @@ def _atypical(samples: list[dict[str, Any]], pictures: dict[int, str], name: str
 
 
 def _facts(category: dict[str, Any]) -> list[str]:
-    facts = [f'id {int(category["id"])}']
+    facts = [f"id {int(category['id'])}"]
     evidence = category.get("evidence")
     if evidence is not None:
         facts.append(f"evidence {float(evidence):,.1f}")

@@ -44,7 +44,7 @@
     return node;
   }
   const number = (v) => v.toLocaleString("en", { maximumFractionDigits: v < 10 ? 3 : 1 });
-  const percent = (v) => `${(100 * v).toFixed(v < 0.1 ? 1 : 0)}%`;
+  const percent = (v) => `${(100 * v).toFixed(v > 0 && v < 0.1 ? 1 : 0)}%`;
 
   function ticks(low, high, about) {
     const raw = (high - low) / about || 1;

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ttgcd.report.cards import Thumbnails, card, load_pictures, percent, pictures_per_card
+from ttgcd.report.cards import Thumbnails, card, load_pictures, percent
 from ttgcd.report.layout import layout
 from ttgcd.report.summary import StreamSummary
 from ttgcd.report.verdict import findings, headline
@@ -48,7 +48,6 @@ def write_report(
     known = _by_size(categories, "known")
     used = [int(c["id"]) for c in (*novel, *known) if c["count"]]
     pictures = load_pictures(summary, used, thumbnails)
-    shown = pictures_per_card(len(used))
     template = Template(_read("card.html"))
     found = findings(summary, health)
     verdict = headline(found)
@@ -68,8 +67,8 @@ def write_report(
         novel_heading=_in_use(novel),
         known_heading=_in_use(known),
         pictures_note=_pictures_note(thumbnails, pictures, used),
-        novel_cards=_cards(template, novel, summary, pictures, shown),
-        known_cards=_cards(template, known, summary, pictures, shown),
+        novel_cards=_cards(template, novel, summary, pictures, len(used)),
+        known_cards=_cards(template, known, summary, pictures, len(used)),
         share_caption=_share_caption(summary),
         map_label=escape(f"Scatter plot of {len(points)} samples by likeness of their embeddings"),
         map_caption=_map_caption(len(points), projection, summary),
@@ -134,9 +133,9 @@ def _cards(
     categories: list[dict[str, Any]],
     summary: StreamSummary,
     pictures: dict[int, str],
-    shown: tuple[int, int],
+    used: int,
 ) -> str:
-    return "".join(card(template, c, summary, pictures, shown) for c in categories)
+    return "".join(card(template, c, summary, pictures, used) for c in categories)
 
 
 def _points(summary: StreamSummary) -> tuple[list[list[Any]], str]:
@@ -166,9 +165,7 @@ def _title(manifest: dict[str, Any]) -> str:
     return f"Discovery report: {source}" if isinstance(source, str) else "Discovery report"
 
 
-def _headline(
-    summary: StreamSummary, novel: list[dict[str, Any]], share_novel: float
-) -> str:
+def _headline(summary: StreamSummary, novel: list[dict[str, Any]], share_novel: float) -> str:
     total = _count_of(summary.counted, "sample", "samples")
     used = sum(1 for c in novel if c["count"])
     if summary.counted == 0:
@@ -239,9 +236,7 @@ def _tiles(
     )
 
 
-def _pictures_note(
-    thumbnails: Thumbnails | None, pictures: dict[int, str], used: list[int]
-) -> str:
+def _pictures_note(thumbnails: Thumbnails | None, pictures: dict[int, str], used: list[int]) -> str:
     if pictures or not used:
         return ""
     if thumbnails is None:
@@ -268,9 +263,9 @@ def _share_caption(summary: StreamSummary) -> str:
 def _map_caption(shown: int, projection: str, summary: StreamSummary) -> str:
     if shown == 0:
         return "The method gave no embeddings, so there is no map."
-    which = "All" if shown >= summary.seen else "A random sample of"
+    which = f"All {shown:,} samples" if shown >= summary.seen else f"{shown:,} samples at random"
     return (
-        f"{which} {_count_of(shown, 'sample', 'samples')}, placed by {projection}: near points "
+        f"{which}, placed by {projection}: near points "
         "look alike to the model; the axes and far distances mean nothing. Circles are in known "
         "classes, triangles in new categories."
     )

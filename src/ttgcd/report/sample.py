@@ -54,9 +54,7 @@ class Sample:
             self.ids[slot], self.position[slot] = ids[row], positions[row]
             self.category[slot], self.featured[slot] = -1, False
 
-    def answer(
-        self, index: np.ndarray, category: np.ndarray, features: np.ndarray | None
-    ) -> None:
+    def answer(self, index: np.ndarray, category: np.ndarray, features: np.ndarray | None) -> None:
         """What was said about samples; a later answer replaces an earlier one."""
         _, rows, slots = np.intersect1d(index, self.index, return_indices=True)
         self.category[slots] = category[rows]

@@ -209,7 +209,9 @@ class StreamSummary:
         self._waiting = {i: (name, at) for i, name, at in values["waiting"]}
         for part in _PARTS:
             prefix = f"{part}/"
-            part_arrays = {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
+            part_arrays = {
+                k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)
+            }
             getattr(self, f"_{part}").load(part_arrays, values[part])
 
 

@@ -48,11 +48,20 @@ def _answers(summary: StreamSummary) -> list[Finding]:
         return [Finding("bad", "No sample has a final answer yet.")]
     if summary.counted < summary.seen:
         waiting = summary.seen - summary.counted
-        return [Finding("look", f"{waiting:,} samples still wait for a final answer; they are "
-                        "not counted here.")]
+        return [
+            Finding(
+                "look",
+                f"{waiting:,} samples still wait for a final answer; they are not counted here.",
+            )
+        ]
     if summary.counted > summary.seen:
-        return [Finding("look", "The method changed answers that it had called final: the counts "
-                        "here are approximate.")]
+        return [
+            Finding(
+                "look",
+                "The method changed answers that it had called final: the counts "
+                "here are approximate.",
+            )
+        ]
     return []
 
 
@@ -65,8 +74,13 @@ def _spread(summary: StreamSummary) -> list[Finding]:
     found = []
     largest = float(counts.max() / total)
     if largest > 0.9:
-        found.append(Finding("bad", f"One category holds {largest:.0%} of all samples: the "
-                             "assignments have collapsed, or the stream holds little else."))
+        found.append(
+            Finding(
+                "bad",
+                f"One category holds {largest:.0%} of all samples: the "
+                "assignments have collapsed, or the stream holds little else.",
+            )
+        )
     elif largest > 0.6:
         found.append(Finding("look", f"One category holds {largest:.0%} of all samples."))
     timeline = summary.timeline(least=max(64, 4 * len(counts)))
@@ -75,13 +89,23 @@ def _spread(summary: StreamSummary) -> list[Finding]:
     if third >= 1:
         before, after = (math.exp(part.mean()) for part in (entropy[:third], entropy[-third:]))
         if after < 0.5 * before:
-            found.append(Finding("look", "The assignments narrow as the stream goes on: from about "
-                                 f"{before:.1f} categories in even use to {after:.1f}. Either the "
-                                 "input changes or the method is collapsing."))
+            found.append(
+                Finding(
+                    "look",
+                    "The assignments narrow as the stream goes on: from about "
+                    f"{before:.1f} categories in even use to {after:.1f}. Either the "
+                    "input changes or the method is collapsing.",
+                )
+            )
     if not found:
-        found.append(Finding("good", "Assignments are spread as if over "
-                             f"{math.exp(summary.entropy()):.1f} equally large categories; none "
-                             f"swallows the others (the largest holds {largest:.0%})."))
+        found.append(
+            Finding(
+                "good",
+                "Assignments are spread as if over "
+                f"{math.exp(summary.entropy()):.1f} equally large categories; none "
+                f"swallows the others (the largest holds {largest:.0%}).",
+            )
+        )
     return found
 
 
@@ -90,8 +114,13 @@ def _unused(summary: StreamSummary) -> list[Finding]:
     if not summary.n_novel or not empty or not summary.counted:
         return []
     what = "category is" if empty == 1 else "categories are"
-    return [Finding("look", f"{empty} of {summary.n_novel} novel {what} empty: there may be fewer "
-                    "new kinds in the stream than asked for.")]
+    return [
+        Finding(
+            "look",
+            f"{empty} of {summary.n_novel} novel {what} empty: there may be fewer "
+            "new kinds in the stream than asked for.",
+        )
+    ]
 
 
 def _inactive(summary: StreamSummary, health: dict[str, Any]) -> list[Finding]:
@@ -105,9 +134,14 @@ def _inactive(summary: StreamSummary, health: dict[str, Any]) -> list[Finding]:
     names = ", ".join(str(name) for name in inactive[:8])
     more = f" and {len(inactive) - 8} more" if len(inactive) > 8 else ""
     level: Literal["look", "bad"] = "bad" if len(inactive) == summary.n_known else "look"
-    return [Finding(level, f"{len(inactive)} of {summary.n_known} known classes never gathered "
-                    f"enough confident samples: {names}{more}. They may be absent from the "
-                    "stream, or their names may not describe what the pictures show.")]
+    return [
+        Finding(
+            level,
+            f"{len(inactive)} of {summary.n_known} known classes never gathered "
+            f"enough confident samples: {names}{more}. They may be absent from the "
+            "stream, or their names may not describe what the pictures show.",
+        )
+    ]
 
 
 def _drift(health: dict[str, Any]) -> list[Finding]:
@@ -129,9 +163,15 @@ def _losses(health: dict[str, Any]) -> list[Finding]:
         return []
     first, last = float(losses[0]), float(losses[-1])
     if not np.isfinite(losses).all():
-        return [Finding("bad", "The re-alignment loss is not a finite number: lower the learning "
-                        "rate.")]
+        return [
+            Finding("bad", "The re-alignment loss is not a finite number: lower the learning rate.")
+        ]
     if last > first:
-        return [Finding("look", f"The re-alignment loss went up, from {first:.3f} to {last:.3f}: "
-                        "a lower learning rate may help.")]
+        return [
+            Finding(
+                "look",
+                f"The re-alignment loss went up, from {first:.3f} to {last:.3f}: "
+                "a lower learning rate may help.",
+            )
+        ]
     return [Finding("good", f"Re-alignment lowered the loss from {first:.3f} to {last:.3f}.")]
