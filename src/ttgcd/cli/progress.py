@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any, TextIO
 
-_UNITS = {"stream": "image", "re-align": "epoch"}
+_UNITS = {"stream": "image", "corrupt": "image", "re-align": "epoch"}
 
 
 class Progress:
