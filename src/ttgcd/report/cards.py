@@ -30,7 +30,7 @@ def load_pictures(
     ids = list(categories)
     if thumbnails is None:
         return {}
-    positions = set()
+    positions: set[int] = set()
     for c in ids:
         typical, atypical = pictures_per_card(len(ids), c >= summary.n_known)
         shown = summary.exemplars(c)[:typical] + summary.atypical(c)[:atypical]

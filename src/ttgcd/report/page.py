@@ -148,7 +148,7 @@ def _points(summary: StreamSummary) -> tuple[list[list[Any]], str]:
 
 def _drift(health: dict[str, Any], categories: Sequence[dict[str, Any]]) -> list[list[Any]]:
     names = {int(c["id"]): str(c["name"]) for c in categories}
-    drift = [
+    drift: list[list[Any]] = [
         [names.get(c, str(c)), float(d)]
         for c, d in enumerate(health.get("prototype_drift") or [])
         if d is not None and math.isfinite(d)

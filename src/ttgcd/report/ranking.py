@@ -67,7 +67,7 @@ class Ranking:
             self.ids.pop(int(left[1]), None)
         kept = kept[:slots]
         n = len(kept)
-        columns = (self.key, self.index, self.position, self.signature)
+        columns: tuple[np.ndarray, ...] = (self.key, self.index, self.position, self.signature)
         for column, empty, values in zip(columns, (-np.inf, -1, -1, 0), zip(*kept)):
             column[c, :n] = values
             column[c, n:] = empty

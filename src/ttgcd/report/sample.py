@@ -46,7 +46,7 @@ class Sample:
             return
         priority = priorities(index, self.seed)
         fresh = (priority < self.priority.max()) & ~np.isin(index, self.index)
-        for row in np.flatnonzero(fresh):
+        for row in np.flatnonzero(fresh).tolist():
             slot = int(self.priority.argmax())
             if priority[row] >= self.priority[slot]:
                 continue
