@@ -15,7 +15,7 @@ from ttgcd.errors import InputError
 from ttgcd.methods.batclip import BatClip
 from ttgcd.methods.ostta import Ostta
 from ttgcd.methods.sat import TEMPLATES, Sat
-from ttgcd.methods.skeleton import TestTimeAdaptation
+from ttgcd.methods.skeleton import OneLoss, TestTimeAdaptation
 from ttgcd.methods.tent import Tent
 from ttgcd.methods.unient import UniEnt
 from ttgcd.methods.zero_shot_kmeans import ZeroShotKMeans
@@ -161,7 +161,7 @@ def test_reencoding_clusters_the_features_of_the_final_model() -> None:
 
 
 @dataclass(kw_only=True)
-class NotANumber(TestTimeAdaptation):
+class NotANumber(OneLoss):
     """A loss that is NaN on every second batch."""
 
     name: ClassVar[str] = "not-a-number"

@@ -9,12 +9,12 @@ import torch
 from torch.nn import functional as F
 
 from ttgcd.methods.losses import entropies
-from ttgcd.methods.skeleton import Forward, Split, TestTimeAdaptation
+from ttgcd.methods.skeleton import Forward, OneLoss, Split
 from ttgcd.vlm.base import Tower
 
 
 @dataclass(kw_only=True)
-class BatClip(TestTimeAdaptation):
+class BatClip(OneLoss):
     """AdamW, lr 1e-3, one step a batch; text anchors are encoded anew for every batch."""
 
     name: ClassVar[str] = "batclip++"

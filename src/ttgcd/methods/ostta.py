@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 
 from ttgcd.methods.losses import entropies, entropy_of_mean
-from ttgcd.methods.skeleton import Forward, Split, TestTimeAdaptation
+from ttgcd.methods.skeleton import Forward, OneLoss, Split
 
 
 def confidence_kept(forward: Forward, frozen: Forward) -> torch.Tensor:
@@ -22,7 +22,7 @@ def confidence_kept(forward: Forward, frozen: Forward) -> torch.Tensor:
 
 
 @dataclass(kw_only=True)
-class Ostta(TestTimeAdaptation):
+class Ostta(OneLoss):
     """Adam, lr 1e-3, one step a batch, against a frozen copy of the model."""
 
     name: ClassVar[str] = "ostta++"

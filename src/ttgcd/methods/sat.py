@@ -95,14 +95,6 @@ class Sat(TestTimeAdaptation):
     def answering(self, forward: Forward) -> Forward:
         return Forward.of(forward.raw, self._averaged, self.task.logit_scale)
 
-    def loss(self, forward: Forward, split: Split, frozen: Forward | None) -> torch.Tensor | None:
-        """The mean of the templates' losses on the known samples of one forward."""
-        if not split.known.any():
-            return None
-        features = forward.features[split.known]
-        losses = [self.distillation(features, a, self._averaged) for a in self._by_template]
-        return torch.stack(losses).mean()
-
     def distillation(
         self, features: torch.Tensor, anchors: torch.Tensor, head: torch.Tensor
     ) -> torch.Tensor:

@@ -90,8 +90,10 @@ class TestTimeAdaptation(SplitThenCluster):
             )
 
     @abstractmethod
-    def loss(self, forward: Forward, split: Split, frozen: Forward | None) -> torch.Tensor | None:
-        """The objective; None when the batch has nothing to learn from."""
+    def adapt(
+        self, images: torch.Tensor, first: Forward, split: Split, frozen: Forward | None
+    ) -> Forward:
+        """Take the steps, given the forward that split the batch; return the one that answers."""
 
     # -- the stream ---------------------------------------------------------------------------
 
@@ -138,17 +140,6 @@ class TestTimeAdaptation(SplitThenCluster):
         return Look(
             now.features.cpu().numpy(), now.anchors.cpu().numpy(), split.known.cpu().numpy()
         )
-
-    def adapt(
-        self, images: torch.Tensor, first: Forward, split: Split, frozen: Forward | None
-    ) -> Forward:
-        """Take the steps; the forward that answers is the one before the last of them."""
-        forward = first
-        for step in range(self.steps):
-            if step:
-                forward = self.forward(images)
-            self.descend(self.loss(forward, split, frozen))
-        return forward
 
     def descend(self, loss: torch.Tensor | None) -> None:
         """One optimiser step, left out and counted when there is nothing finite to follow."""
@@ -276,3 +267,23 @@ class TestTimeAdaptation(SplitThenCluster):
             {k: v for k, v in state.arrays.items() if k.startswith("optimiser/")},
         )
         self.skipped = dict(state.values["skipped_steps"])
+
+
+@dataclass(kw_only=True)
+class OneLoss(TestTimeAdaptation):
+    """Steps down one objective on the whole batch, from the forward that split it."""
+
+    @abstractmethod
+    def loss(self, forward: Forward, split: Split, frozen: Forward | None) -> torch.Tensor | None:
+        """The objective; None when the batch has nothing to learn from."""
+
+    def adapt(
+        self, images: torch.Tensor, first: Forward, split: Split, frozen: Forward | None
+    ) -> Forward:
+        """The forward that answers is the one before the last step."""
+        forward = first
+        for step in range(self.steps):
+            if step:
+                forward = self.forward(images)
+            self.descend(self.loss(forward, split, frozen))
+        return forward

@@ -8,11 +8,11 @@ from typing import ClassVar
 import torch
 
 from ttgcd.methods.losses import entropies
-from ttgcd.methods.skeleton import Forward, Split, TestTimeAdaptation
+from ttgcd.methods.skeleton import Forward, OneLoss, Split
 
 
 @dataclass(kw_only=True)
-class Tent(TestTimeAdaptation):
+class Tent(OneLoss):
     """Adam, lr 1e-3, one step a batch."""
 
     name: ClassVar[str] = "tent++"

@@ -11,11 +11,11 @@ import torch
 from ttgcd.errors import InputError
 from ttgcd.methods.losses import entropies, entropy_of_mean
 from ttgcd.methods.ostta import confidence_kept
-from ttgcd.methods.skeleton import Forward, Split, TestTimeAdaptation
+from ttgcd.methods.skeleton import Forward, OneLoss, Split
 
 
 @dataclass(kw_only=True)
-class UniEnt(TestTimeAdaptation):
+class UniEnt(OneLoss):
     """Adam, lr 1e-3, one step a batch, against a frozen copy of the model.
 
     ``clamp`` caps the entropy of a novel sample at that share of log K, so that a sample which is
