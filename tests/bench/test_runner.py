@@ -36,7 +36,9 @@ def go(cifar, tmp_path):
 
     def run(experiment, **settings):
         outcome = run_experiment(
-            experiment, Settings(**{"data": cifar, "out": tmp_path, **settings}), said.append
+            experiment,
+            Settings(**{"data": cifar, "out": tmp_path, "threads": 1, **settings}),
+            said.append,
         )
         path = tmp_path / f"{experiment.name}.jsonl"
         return outcome, read_results(path).rows
@@ -151,13 +153,15 @@ def test_the_order_of_the_stream_is_the_seeds(go, model):
 
 
 COMMAND = ["bench", "run", "main", "--benchmarks", "cifar10-c", "--methods", "PACT", "--seeds", "0"]
+COMMAND += ["--threads", "1"]
+START = "from ttgcd.cli import main; raise SystemExit(main())"
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_killed_at_any_point_it_goes_on_without_loss_or_double(cifar, model, tmp_path, workers):
     path = tmp_path / "main.jsonl"
     command = [*COMMAND, "--model", model, "--data", str(cifar), "--out", str(tmp_path)]
-    program = [sys.executable, "-m", "ttgcd.cli", *command, "--workers", str(workers)]
+    program = [sys.executable, "-c", START, *command, "--workers", str(workers)]
     rows_before = 0
     for _ in range(2):  # kill twice, each time after at least one new row
         process = subprocess.Popen(program, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

@@ -40,6 +40,7 @@ class Settings:
     workers: int = 1
     device: str = "auto"
     batch_size: int = 128
+    threads: int | None = None  # of each worker; None shares the cores
 
 
 def plan(experiment: Experiment, settings: Settings, say: Say) -> list[Job]:
@@ -112,7 +113,7 @@ def run_experiment(experiment: Experiment, settings: Settings, say: Say = print)
             f"{experiment.name}: {len(jobs)} rows, {outcome.there_already} there already, "
             f"{outcome.taken_over} taken over, {len(waiting)} streams to run"
         )
-        threads = max(1, (os.cpu_count() or 1) // settings.workers)
+        threads = settings.threads or max(1, (os.cpu_count() or 1) // settings.workers)
         manifest = save_manifest(settings.out, conditions(threads, settings.device))
         groups = _groups(waiting, results.rows)
         began = time.monotonic()

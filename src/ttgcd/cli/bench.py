@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--model", help="hub id, folder or 'mini' (default: the paper's)")
     run.add_argument("--limit", type=int, metavar="N", help="at most N images of each stream")
     run.add_argument("--workers", type=int, default=1, help="processes (default: 1)")
+    run.add_argument("--threads", type=int, help="of each process (default: cores / workers)")
     run.add_argument("--device", default="auto")
     run.add_argument("--batch-size", type=int, default=128)
     table = actions.add_parser("table", help="print a table beside the published figures")
@@ -76,7 +77,7 @@ def _run(args: argparse.Namespace) -> int:
         seeds = None if args.seeds is None else [int(seed) for seed in _split(args.seeds) or []]
     except ValueError:
         raise InputError(f"--seeds {args.seeds!r}: give whole numbers, e.g. 0,1,2") from None
-    for name in ("limit", "workers", "batch_size"):
+    for name in ("limit", "workers", "batch_size", "threads"):
         value = getattr(args, name)
         if value is not None and value < 1:
             raise InputError(f"--{name.replace('_', '-')} must be at least 1, got {value}")
@@ -97,6 +98,7 @@ def _run(args: argparse.Namespace) -> int:
         workers=args.workers,
         device=args.device,
         batch_size=args.batch_size,
+        threads=args.threads,
     )
 
     def say(text: str) -> None:
