@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from ttgcd.errors import InputError
 from ttgcd.streams import open_source
@@ -18,6 +21,8 @@ from ttgcd.streams.listing import ListSource
 from ttgcd.streams.open import _braces
 from ttgcd.streams.parquet import ParquetSource
 from ttgcd.streams.tar import TarSource
+
+from .conftest import as_png, write_tar
 
 
 def test_kinds(folder: Path, make_tar, encoded, tmp_path: Path) -> None:
@@ -59,6 +64,7 @@ def test_kinds(folder: Path, make_tar, encoded, tmp_path: Path) -> None:
         ("a.parquet", b"PAR1 no", "as parquet"),
         ("a.npy", b"x", "as an array"),
         ("a.npy", b"\x93NUMPY\x01\x00", "as an array"),
+        ("a.npy", b"\x93NUMPY\x01\x00\x04\x00{'a'", "as an array"),
     ],
 )
 def test_unusable_files(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -151,6 +157,57 @@ def test_mixed_kinds_are_an_error(tmp_path: Path, make_tar, encoded) -> None:
     (tmp_path / "x.png").write_bytes(encoded[0])
     with pytest.raises(InputError, match="different kinds"):
         open_source(str(tmp_path / "x.*"))
+
+
+@pytest.fixture(scope="module")
+def containers(tmp_path_factory) -> dict[str, bytes]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    root = tmp_path_factory.mktemp("containers")
+    images = [as_png(np.full((4, 4, 3), number, np.uint8)) for number in range(4)]
+    members = [(f"{'ä' * 60 * number}{number}.png", data) for number, data in enumerate(images)]
+    write_tar(root / "a.tar", members)
+    write_tar(root / "a.tar.gz", members, "w:gz")
+    table = pa.table({"id": ["a", "b", "c", "d"], "image": images})
+    pq.write_table(table, root / "a.parquet", row_group_size=2)
+    np.save(root / "a.npy", np.ones((9, 4), np.float32))
+    return {path.name: path.read_bytes() for path in root.iterdir()}
+
+
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    name=st.sampled_from(["a.tar", "a.tar.gz", "a.parquet", "a.npy"]),
+    edits=st.lists(st.tuples(st.integers(0, 20_000), st.integers(0, 255)), max_size=6),
+    cut=st.none() | st.integers(0, 20_000),
+)
+def test_mutated_containers_are_read_or_refused(
+    containers: dict[str, bytes],
+    tmp_path: Path,
+    name: str,
+    edits: list[tuple[int, int]],
+    cut: int | None,
+) -> None:
+    data = bytearray(containers[name])
+    if cut is not None:
+        data = data[: cut % (len(data) + 1)]
+    for place, value in edits:
+        if data:
+            data[place % len(data)] = value
+    (tmp_path / name).write_bytes(data)
+    try:
+        source = open_source(tmp_path / name)
+    except InputError as error:
+        assert "\n" not in str(error)
+        return
+    for position in range(len(source)):
+        source.id(position).encode()
+        with suppress(OSError, ValueError):  # what the stream takes as a reason to set aside
+            source.read(position)
+    assert source.fingerprint()
+    source.close()
 
 
 def test_looking_at_inputs_does_not_load_torch(folder: Path) -> None:

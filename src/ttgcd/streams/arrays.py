@@ -36,7 +36,7 @@ class Rows:
             mapped = np.load(array, mmap_mode="r", allow_pickle=False)
             if not isinstance(mapped, np.memmap):
                 raise ValueError("it does not hold a single array")
-        except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
+        except Exception as error:  # a damaged header makes numpy raise almost anything
             raise InputError(f"cannot read {array!r} as an array: {one_line(error)}") from None
         self.shape, self.dtype, self._offset = mapped.shape, mapped.dtype, mapped.offset
         if not mapped.flags.c_contiguous:
@@ -154,8 +154,9 @@ class EmbeddingSource(Source):
         return self._rows.fingerprint()
 
     def _unit(self, rows: np.ndarray, first: int) -> np.ndarray:
-        values = rows.astype(np.float64)
-        lengths = np.sqrt((values * values).sum(axis=1))
+        with np.errstate(all="ignore"):  # what cannot be normalised is reported below
+            values = rows.astype(np.float64)
+            lengths = np.sqrt((values * values).sum(axis=1))
         bad = ~(np.isfinite(lengths) & (lengths > 0))
         if bad.any():
             row = int(bad.argmax())
@@ -173,7 +174,7 @@ def open_array(array: np.ndarray | str) -> ArraySource | EmbeddingSource:
     shape, dtype = rows.shape, rows.dtype
     if len(shape) and 0 in shape:
         raise InputError(f"{rows.name} is empty: its shape is {shape}")
-    if dtype.kind == "f" and len(shape) == 2:
+    if dtype.kind == "f" and dtype.itemsize <= 8 and len(shape) == 2:
         return EmbeddingSource(rows)
     if dtype == np.uint8 and (len(shape) == 3 or (len(shape) == 4 and 3 in (shape[1], shape[3]))):
         return ArraySource(rows)

@@ -60,7 +60,7 @@ class ParquetSource(Source):
                     largest = max(largest, info.total_byte_size)
             except InputError:
                 raise
-            except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+            except Exception as error:  # a damaged footer makes pyarrow raise almost anything
                 raise InputError(f"cannot read {path!r} as parquet: {one_line(error)}") from None
         if not starts[-1]:
             raise InputError(f"no row in {self._paths[0]!r}")
@@ -87,8 +87,11 @@ class ParquetSource(Source):
             check_size(size, self._max_bytes)
             return self._spool.read(offset, size)
         group = int(np.searchsorted(self._starts, position, side="right")) - 1
-        with self._lock:
-            value = _bytes(self._group(group)[position - int(self._starts[group])].as_py())
+        try:
+            with self._lock:
+                value = _bytes(self._group(group)[position - int(self._starts[group])].as_py())
+        except (pa.ArrowException, OSError, ValueError, IndexError) as error:
+            raise Rejection(f"damaged row group: {one_line(error)}") from None
         if value is None:
             raise Rejection("no image bytes in this row")
         check_size(len(value), self._max_bytes)
@@ -111,9 +114,15 @@ class ParquetSource(Source):
                     for value in map(_bytes, batch.column(0).to_pylist()):
                         size = -1 if value is None else len(value)
                         spans.append((spool.append(value or b""), size))
-            except (pa.ArrowException, OSError) as error:
+            except InputError:
+                spool.close()
+                raise
+            except (pa.ArrowException, OSError, ValueError) as error:
                 spool.close()
                 raise InputError(f"parquet file is damaged: {one_line(error)}") from None
+        if len(spans) != len(self):
+            spool.close()
+            raise InputError(f"parquet file is damaged: {len(spans)} of {len(self)} rows found")
         self._spool, self._spans = spool, np.array(spans, np.int64)
 
     def notes(self) -> tuple[str, ...]:
