@@ -1,0 +1,1 @@
+"""The fault campaign: kills, damaged files, full disks. ``python -m faults --help``"""
