@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from ttgcd.bench.experiment import Experiment, published_figures
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PAPER = {"markerfacecolor": "none", "linestyle": "none"}
+PAPER_CURVE = {"markerfacecolor": "none", "alpha": 0.55, "linewidth": 1.0}
 
 
 def draw(experiment: Experiment, rows: Sequence[Row], path: Path) -> Path:
@@ -42,11 +44,13 @@ def draw(experiment: Experiment, rows: Sequence[Row], path: Path) -> Path:
         raise InputError(f"nothing to draw for {experiment.name!r}: no results, nothing published")
     width = 5.2 if len(panels) > 1 else 6.4
     figure, axes = pyplot.subplots(
-        1, len(panels), figsize=(width * len(panels), 4.4), squeeze=False, layout="constrained"
+        1, len(panels), figsize=(width * len(panels), 5.2), squeeze=False, layout="constrained"
     )
     for axis, panel in zip(axes[0], panels):
         kinds[experiment.figure](axis, experiment, panel)
-    said = "\n".join([experiment.title, *table.warnings])
+    # About 13 letters of this size fit an inch: a warning must not run over the edge.
+    columns = int(13 * width * len(panels))
+    said = "\n".join(fill(text, columns) for text in [experiment.title, *table.warnings])
     figure.suptitle(said, fontsize=9)
     try:
         figure.savefig(path, dpi=150)
@@ -95,7 +99,7 @@ def _has(value: float) -> bool:
 def _colours(labels: Sequence[str]) -> dict[str, Any]:
     from matplotlib import pyplot
 
-    palette = pyplot.get_cmap("tab20").colors
+    palette = pyplot.get_cmap("tab10" if len(labels) <= 10 else "tab20").colors
     return {label: palette[place % len(palette)] for place, label in enumerate(labels)}
 
 
@@ -105,7 +109,7 @@ def _finish(axis: Axes, title: str, x: str, y: str, legend: bool = True) -> None
     axis.set_ylabel(y)
     axis.grid(alpha=0.3)
     if legend and axis.get_legend_handles_labels()[0]:
-        axis.legend(fontsize=6, ncols=2)
+        axis.legend(fontsize=7, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.16))
 
 
 def _tradeoff(axis: Axes, experiment: Experiment, block: Block) -> None:
@@ -116,10 +120,11 @@ def _tradeoff(axis: Axes, experiment: Experiment, block: Block) -> None:
         k, n = line.cells[known], line.cells[novel]
         colour = colours[line.label]
         marker = "*" if line.label.startswith("PACT") else "o"
+        size = 14 if marker == "*" else 8
         if _has(k.mean) and _has(n.mean):
-            axis.plot(k.mean, n.mean, marker, color=colour, markersize=9, label=line.label)
+            axis.plot(k.mean, n.mean, marker, color=colour, markersize=size, label=line.label)
         if _has(k.paper) and _has(n.paper):
-            axis.plot(k.paper, n.paper, marker, color=colour, markersize=9, **PAPER)
+            axis.plot(k.paper, n.paper, marker, color=colour, markersize=size, **PAPER)
             if not _has(k.mean):
                 axis.plot([], [], marker, color=colour, label=line.label, **PAPER)
     _finish(axis, f"{block.title} (open: published)", "Known (%)", "Novel (%)")
@@ -159,16 +164,27 @@ def _lines(axis: Axes, experiment: Experiment, block: Block) -> None:
             ours = [(variants[x.label].x, x.cells[place].mean) for x in lines]
             told = [(variants[x.label].x, x.cells[place].paper) for x in lines]
             _curve(axis, ours, styles[column], colours[name], f"{name} {column}", {})
-            _curve(axis, told, styles[column], colours[name], f"{name} {column}, published", PAPER)
+            _curve(
+                axis,
+                told,
+                styles[column],
+                colours[name],
+                f"{name} {column}, published",
+                PAPER_CURVE,
+            )
     for line in block.lines:
         if line.label not in variants:  # a reference without a place on the axis
-            for value, style in ((line.cells[0].mean, "-"), (line.cells[0].paper, ":")):
+            for value, style, who in (
+                (line.cells[0].mean, "-", ""),
+                (line.cells[0].paper, ":", ", published"),
+            ):
                 if _has(value):
-                    axis.axhline(value, color="black", linestyle=style, linewidth=0.8)
-    if experiment.x_scale == "log2":
-        axis.set_xscale("log", base=2)
-    else:
-        axis.set_xscale(experiment.x_scale)
+                    label = f"{line.label} {block.columns[0]}{who}"
+                    axis.axhline(value, color="black", linestyle=style, linewidth=0.8, label=label)
+    axis.set_xscale(experiment.x_scale)
+    ticks = sorted({v.x for v in variants.values() if v.x is not None})
+    axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], fontsize=7)
+    axis.minorticks_off()
     _finish(axis, block.title, experiment.x_label, "accuracy (%)")
 
 
@@ -214,9 +230,11 @@ def _time(axis: Axes, experiment: Experiment, panel: tuple[str, list[Any]]) -> N
     for label, ms, accuracy, ours in points:
         marker = "*" if label.startswith("PACT") else "o"
         more = {} if ours else PAPER
-        axis.plot(ms, accuracy, marker, color=colours[label], markersize=9, **more)
+        size = 14 if marker == "*" else 8
+        axis.plot(ms, accuracy, marker, color=colours[label], markersize=size, **more)
     for label, colour in colours.items():
-        axis.plot([], [], "o", color=colour, label=label)
+        marker = "*" if label.startswith("PACT") else "o"
+        axis.plot([], [], marker, color=colour, linestyle="none", label=label)
     axis.set_xscale("log")
     _finish(axis, f"{title} (open: published, H100)", "ms per batch of 128", "All (%)")
 
