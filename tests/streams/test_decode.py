@@ -326,6 +326,9 @@ def test_no_warning_reaches_the_terminal() -> None:
         png(10_000, 10_000, 8, 0, b""),  # above Pillow's warning, below the limit here
         SEEDS[2][:-10],
         bytes(damaged),
+        tiff(DEEP, 16, 1).replace(
+            struct.pack("<HHII", 277, 3, 1, 1), struct.pack("<HHII", 277, 3, 1, 255)
+        ),
         SEEDS[5][:-9],
     ]
     run = subprocess.run(

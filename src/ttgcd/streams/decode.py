@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import io
+import logging
 import re
 import warnings
 
@@ -27,6 +28,8 @@ MAX_PIXELS = 120_000_000  # the largest phone cameras give 108 million
 # here, and neither should reach a user's terminal.
 warnings.filterwarnings("ignore", module=r"PIL(\.|$)")
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
+# Without a handler, logging prints its errors; with this one they go only where a program asks.
+logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
 def _silence_libtiff() -> None:
