@@ -136,12 +136,12 @@ def test_another_implementation_goes_on_from_the_state(files) -> None:
 
 
 def test_memory_does_not_grow_with_the_stream(tmp_path) -> None:
-    """Peak memory of 40,000 rows is within a few megabytes of that of 10,000."""
+    """Peak memory of 60,000 rows is near that of 20,000."""
     rng = np.random.default_rng(0)
     np.save(tmp_path / "anchors.npy", unit(rng.normal(size=(10, 512))))
     (tmp_path / "names.txt").write_text("\n".join(f"class {i}" for i in range(10)))
     peaks = []
-    for count in (10_000, 40_000):
+    for count in (20_000, 60_000):
         np.save(tmp_path / "features.npy", unit(rng.normal(size=(count, 512))))
         command = arguments(tmp_path, "--overwrite")
         command[command.index("--warmup") + 1] = "1024"
@@ -153,7 +153,7 @@ def test_memory_does_not_grow_with_the_stream(tmp_path) -> None:
         )
         record = json.loads((tmp_path / "out" / "run.json").read_text())
         peaks.append(record["peak_memory_bytes"])
-    assert peaks[1] - peaks[0] < 30e6  # the rows themselves are 61 MB apart
+    assert peaks[1] - peaks[0] < 45e6  # the rows themselves are 82 MB apart
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def prepare(
         anchors = text_anchors(vlm, settings.names(), settings.templates)
         if settings.model == "mini":
             notes.append(MINI_NOTE)
-    novel, trace = settings.novel_count(), []
+    novel = settings.novel_count()
     task = Task(
         known=settings.names(),
         anchors=anchors,
@@ -97,7 +97,7 @@ def prepare(
         templates=tuple(settings.templates),
         progress=progress,
     )
-    inputs = Inputs(source, task, settings, notes, trace)
+    inputs = Inputs(source, task, settings, notes)
     if novel is None:
         _estimate(inputs)
     return inputs

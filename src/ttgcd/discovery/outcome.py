@@ -34,7 +34,7 @@ def write_outcome(
 ) -> None:
     """Write categories.json, run.json and report.html into ``run.out``."""
     settings, task = inputs.settings, inputs.task
-    counts = summary.counts
+    counts = summary.counts.tolist()
     exemplars = [[e["id"] for e in summary.exemplars(c)] for c in range(len(counts))]
     categories = describe_categories(method, task, counts, exemplars, settings.words())
     health = {**method.health(), "assignment_entropy": float(summary.entropy())}

@@ -134,7 +134,7 @@ class Pact(Method):
     def _end_warmup(self) -> Assignments:
         features, labels, margins = (np.concatenate(part) for part in zip(*self._zero_shot))
         if self.task.vlm is not None:
-            images = torch.cat([batch.images for batch in self._buffer])
+            images = torch.cat([batch.images for batch in self._buffer if batch.images is not None])
             self._realign(images, labels, margins)
             features = encode_images(self.task, images)
         self.bank = self._build_bank(features, labels, margins)
@@ -223,9 +223,10 @@ class Pact(Method):
             self.novel_rate,
             update_known=self.known_prototypes == "image",
         )
-        if self.continual_lr > 0 and self.task.vlm is not None and margins.sum() > 0:
+        vlm = self.task.vlm
+        if self.continual_lr > 0 and vlm is not None and batch.images is not None:
             continual_step(
-                self.task.vlm,
+                vlm,
                 batch.images,
                 self.task.anchors,
                 labels,
@@ -279,7 +280,7 @@ class Pact(Method):
         if self.bank is None:
             return {"warmed_up": False}
         first, now = self._first_prototypes, self.prototypes()
-        had_one = first.any(axis=1)
+        had_one = np.linalg.norm(first, axis=1) > 0
         drift = 1.0 - np.einsum("nd,nd->n", first, now)
         inactive = np.flatnonzero(~self.bank.active)
         return {

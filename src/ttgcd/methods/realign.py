@@ -124,6 +124,8 @@ def continual_step(
     lr: float,
 ) -> None:
     """One plain SGD step of Eq. 3 on a streaming batch (the continual ablation)."""
+    if np.sum(weights) <= 0:
+        return
     realign(
         vlm,
         images,
@@ -142,7 +144,7 @@ def continual_step(
 def optimiser_arrays(optimiser: torch.optim.Optimizer) -> dict[str, np.ndarray]:
     """The optimiser's tensors as plain arrays (empty for SGD without momentum)."""
     return {
-        f"optimiser/{index}/{key}": np.asarray(value.detach().cpu())
+        f"optimiser/{index}/{key}": value.detach().cpu().numpy().copy()
         for index, entry in optimiser.state_dict()["state"].items()
         for key, value in entry.items()
         if isinstance(value, torch.Tensor)

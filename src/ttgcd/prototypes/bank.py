@@ -101,6 +101,6 @@ class PrototypeBank:
 
 def _move(prototypes: np.ndarray, sums: np.ndarray, rate: float) -> np.ndarray:
     """normalise((1 - rate) * prototype + rate * normalise(sum)) where a sum is not zero."""
-    supported = sums.any(axis=1)
+    supported = np.any(sums != 0, axis=1, keepdims=True)
     moved = normalise((1.0 - rate) * prototypes.astype(np.float64) + rate * normalise(sums))
-    return np.where(supported[:, None], moved, prototypes).astype(np.float32)
+    return np.where(supported, moved, prototypes).astype(np.float32)
