@@ -11,7 +11,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-import pytest
+import pytest  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Package data: class names, splits, templates, published figures, experiments, the embedded model."""
+"""Package data: names, splits, published figures, experiments, the embedded model, IconShift."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def prepare(
     source: Source, settings: Settings, progress: Callable[[str, int, int], None]
 ) -> Inputs:
     """Load the model, encode the names, settle L."""
-    notes: list[str] = []
+    notes = list(source.notes())
     vlm: VLM | None = None
     scale = 100.0
     if source.kind == "embeddings":

@@ -60,7 +60,7 @@ def seed_novel(
 def refine_novel(
     features: np.ndarray, known: np.ndarray, novel: np.ndarray, iterations: int
 ) -> np.ndarray:
-    """Spherical Lloyd steps on the buffer with the known prototypes held fixed (not in the paper)."""
+    """Spherical Lloyd steps on the buffer, known prototypes held fixed (not in the paper)."""
     novel = novel.copy()
     for _ in range(iterations):
         centres = np.concatenate([known, novel])
