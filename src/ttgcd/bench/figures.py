@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from ttgcd.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PAPER = {"markerfacecolor": "none", "linestyle": "none"}
+PAPER: dict[str, Any] = {"markerfacecolor": "none", "linestyle": "none"}
 PAPER_CURVE = {"markerfacecolor": "none", "alpha": 0.55, "linewidth": 1.0}
 
 
@@ -29,7 +29,7 @@ def draw(experiment: Experiment, rows: Sequence[Row], path: Path) -> Path:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    kinds = {
+    kinds: dict[str | None, Callable[..., None]] = {
         "tradeoff": _tradeoff,
         "bars": _bars,
         "lines": _lines,
@@ -229,7 +229,7 @@ def _time(axis: Axes, experiment: Experiment, panel: tuple[str, list[Any]]) -> N
     colours = _colours(list(dict.fromkeys(point[0] for point in points)))
     for label, ms, accuracy, ours in points:
         marker = "*" if label.startswith("PACT") else "o"
-        more = {} if ours else PAPER
+        more: dict[str, Any] = {} if ours else PAPER
         size = 14 if marker == "*" else 8
         axis.plot(ms, accuracy, marker, color=colours[label], markersize=size, **more)
     for label, colour in colours.items():

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
 
     from ttgcd.prototypes.count import CountEstimate
@@ -95,7 +97,7 @@ def _features(args: argparse.Namespace, source, wanted: int) -> np.ndarray:  # t
     from ttgcd.streams.stream import Stream
 
     shuffle = args.seed if args.shuffle else None
-    encode = None
+    encode: Callable[[Any], np.ndarray] | None = None
     preprocess = None
     if source.kind == "images":
         import torch
@@ -106,13 +108,14 @@ def _features(args: argparse.Namespace, source, wanted: int) -> np.ndarray:  # t
         preprocess = vlm.preprocess
 
         @torch.inference_mode()
-        def encode(images: torch.Tensor) -> np.ndarray:
+        def encode(images: Any) -> np.ndarray:
             return vlm.encode_images(images).float().cpu().numpy()
 
     parts: list[np.ndarray] = []
     with Stream(source, preprocess, shuffle_seed=shuffle) as stream:
         for batch in stream:
-            parts.append(batch.features if encode is None else encode(batch.images))
+            given: Any = batch.features if encode is None else encode(batch.images)
+            parts.append(given)
             if sum(map(len, parts)) >= wanted:
                 break
     if not parts:
