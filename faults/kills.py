@@ -24,6 +24,8 @@ from faults.world import SAME_BYTES, Case
 
 _CALLS = ("fsync", "replace", "rename", "unlink", "rmdir", "mkdir", "open")
 _PATIENCE = 900.0
+#: Batches between checkpoints (None: only by time), and the share of calls that are left then.
+_EVERY: dict[int | None, float] = {1: 1.0, 3: 0.5, None: 0.2}
 
 
 @dataclass
@@ -38,6 +40,7 @@ class Kills:
     other_bytes: int = 0
     failed: int = 0
     ended_before: int = 0  # the run was faster than the killer
+    stops: Counter[str] = field(default_factory=Counter)  # how runs ended that were asked to stop
     phases: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
 
@@ -53,6 +56,9 @@ class Kills:
         )
         where = ", ".join(f"{count} {phase}" for phase, count in sorted(self.phases.items()))
         yield f"       killed in: {where}; {self.ended_before} times the run was faster"
+        if self.stops:
+            how = ", ".join(f"{count} {name}" for name, count in sorted(self.stops.items()))
+            yield f"       asked to stop {sum(self.stops.values())} times, each resumed: {how}"
         yield from (f"       {example}" for example in self.examples[:10])
 
 
@@ -76,10 +82,11 @@ def campaign(
     cases: list[Case],
     kills: int,
     work: Path,
+    stops: int = 0,
     seed: int = 0,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Kills:
-    """At least ``kills`` SIGKILLs spread over the cases."""
+    """At least ``kills`` SIGKILLs spread over the cases, and ``stops`` SIGTERMs and SIGINTs."""
     warm_up()
     rng = random.Random(seed)
     result = Kills()
@@ -89,6 +96,9 @@ def campaign(
         _one_run(case, whole[case.name], work / "killed", rng, result)
         if result.runs % 10 == 0:
             tell(f"{result.kills} kills in {result.runs} runs, {result.bad} faults")
+    for number in range(stops):
+        case = cases[number % len(cases)]
+        _one_stop(case, whole[case.name], work / "stopped", rng, result)
     return result
 
 
@@ -119,7 +129,7 @@ def _whole_run(case: Case, work: Path, tell: Callable[[str], None]) -> _Whole:
 def _one_run(case: Case, whole: _Whole, out: Path, rng: random.Random, result: Kills) -> None:
     rmtree(out, ignore_errors=True)
     log = out.parent / "log"
-    every = rng.choice([1, 1, 3, None])  # batches between checkpoints; None: only by time
+    every = rng.choice([1, 1, 1, 3, None])
     for attempt in range(rng.randint(1, 6)):
         command = case.command(out, "--resume")
         share = 1.0 if attempt == 0 else 0.4  # a resumed run has less to do
@@ -128,7 +138,7 @@ def _one_run(case: Case, whole: _Whole, out: Path, rng: random.Random, result: K
             time.sleep(rng.uniform(0, share * whole.seconds))
             _kill(pid)
         else:
-            at = rng.randint(1, int(share * whole.calls))
+            at = rng.randint(1, int(share * _EVERY[every] * whole.calls))
             pid = _fork(command, log, every, die_at=at, after=rng.random() < 0.5)
         code = _wait(pid)
         if code == -signal.SIGKILL:
@@ -148,6 +158,31 @@ def _one_run(case: Case, whole: _Whole, out: Path, rng: random.Random, result: K
         result.examples.append(f"{case.name}: resuming gave code {code}: {_log(out.parent)}")
         return
     _compare(case, whole.out, out, result)
+
+
+def _one_stop(case: Case, whole: _Whole, out: Path, rng: random.Random, result: Kills) -> None:
+    """Ask a run to stop: it ends with the customary code and can go on."""
+    rmtree(out, ignore_errors=True)
+    log = out.parent / "log"
+    number = rng.choice((signal.SIGTERM, signal.SIGINT))
+    pid = _fork(case.command(out, "--resume"), log)
+    time.sleep(rng.uniform(0, whole.seconds))
+    os.kill(pid, number)
+    code = _wait(pid)
+    # Before and after the stream nothing is in hand and the signal acts as it does on any program.
+    if code in (128 + number, -number):
+        result.stops[f"code {128 + number}"] += 1
+    elif code == 0:
+        result.stops["complete already"] += 1
+    else:
+        result.failed += 1
+        result.examples.append(f"{case.name}: {number.name}: code {code}: {_log(out.parent)}")
+    code = _wait(_fork(case.command(out, "--resume"), log))
+    if code == 0:
+        _compare(case, whole.out, out, result)
+    else:
+        result.failed += 1
+        result.examples.append(f"{case.name}: resuming gave code {code}: {_log(out.parent)}")
 
 
 def _compare(case: Case, whole: Path, out: Path, result: Kills) -> None:
