@@ -272,7 +272,7 @@ def singular(word: str) -> str:
 
 
 def words_of(name: str) -> tuple[str, ...]:
-    """The words of an icon name in order, without style words, sizes and numbers; () when none is left."""
+    """The words of an icon name in order, without style words, sizes and numbers."""
     if DROP_NAME.search(name):
         return ()
     found: list[str] = []
