@@ -127,3 +127,9 @@ def test_parts_share_the_assignment_of_the_whole():
 def test_bad_ids_are_refused(predicted, true, says):
     with pytest.raises(InputError, match=says):
         split_accuracy(predicted, true, 1)
+
+
+def test_the_worked_example_of_the_documentation():
+    counts = np.array([[8, 1, 0, 0], [2, 3, 0, 1], [0, 6, 1, 0], [0, 0, 9, 9]])
+    predicted, true = (np.repeat(ids.ravel(), counts.ravel()) for ids in np.indices((4, 4)))
+    assert split_accuracy(predicted, true, 2) == (0.6, 0.7, 0.5)
