@@ -9,7 +9,7 @@ RIVALS = ("zero-shot+kmeans", "kmeans")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--domain", help="style domain of IconShift (default: the first)")
+    parser.add_argument("--domain", help="style domain of IconShift (default: line)")
     parser.add_argument("--out", default="ttgcd-demo", help="output folder (default: ttgcd-demo)")
     parser.add_argument("--preset", default="paper", help="paper or robust (default: paper)")
     parser.add_argument("--seed", type=int, default=0)
