@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -126,30 +127,42 @@ def test_embeddings_go_on_exactly(tmp_path, batches, shuffle_seed):
     with pytest.raises(Death):
         run_embeddings(tmp_path / "out", method=method, **options)
     run = run_embeddings(tmp_path / "out", resume=True, **options)
-    assert run.resumed_at == (None if batches == 0 else 0 if batches < 4 else 32 * batches)
+    assert run.resumed_at == (None if batches < 4 else 32 * batches)
     assert results(tmp_path / "out") == results(tmp_path / "whole")
+
+
+def mortal_task(epochs: list[int], die_after: int | None = None):
+    """A task on which a method dies in an epoch of its warm-up."""
+
+    def progress(phase: str, done: int, total: int) -> None:
+        if phase == "re-align":
+            epochs.append(done)
+            if die_after is not None and done > die_after:
+                raise Death
+
+    return replace(image_task(), progress=progress)
 
 
 def test_finished_epochs_of_the_warmup_are_not_done_again(tmp_path):
     epochs: list[int] = []
-
-    def task(die_after: int | None):
-        from dataclasses import replace
-
-        def progress(phase: str, done: int, total: int) -> None:
-            if phase == "re-align":
-                epochs.append(done)
-                if die_after is not None and done > die_after:
-                    raise Death
-
-        return replace(image_task(), progress=progress)
-
     run_images(tmp_path / "whole")
     with pytest.raises(Death):
-        run_images(tmp_path / "out", task=task(die_after=2))
-    run = run_images(tmp_path / "out", task=task(None), resume=True)
+        run_images(tmp_path / "out", task=mortal_task(epochs, die_after=2))
+    run = run_images(tmp_path / "out", task=mortal_task(epochs), resume=True)
     assert epochs == [1, 2, 3, 3]
     assert run.resumed_at == 0
+    assert results(tmp_path / "out") == results(tmp_path / "whole")
+
+
+def test_death_while_the_buffer_is_filled_again_keeps_the_finished_epochs(tmp_path):
+    """The encoder is the pretrained one then, whatever the epochs had made of it."""
+    epochs: list[int] = []
+    run_images(tmp_path / "whole")
+    with pytest.raises(Death):
+        run_images(tmp_path / "out", task=mortal_task(epochs, die_after=1))
+    interrupted(tmp_path / "out", None, batches=1, resume=True)
+    run_images(tmp_path / "out", task=mortal_task(epochs), resume=True)
+    assert epochs == [1, 2, 2, 3]
     assert results(tmp_path / "out") == results(tmp_path / "whole")
 
 
@@ -199,7 +212,7 @@ def test_finishing_is_done_again_when_it_failed(tmp_path):
 # -- inputs that have changed ---------------------------------------------------------------------
 
 
-def interrupted(out, source: Pictures, batches: int = 4, **options) -> None:
+def interrupted(out, source: Pictures | None, batches: int = 4, **options) -> None:
     method = Pact(warmup=64, epochs=3, optimiser="adam", realign_batch_size=32)
     stop_after(method, batches)
     with pytest.raises(Death):
@@ -251,7 +264,8 @@ def test_a_shuffled_stream_of_another_length_is_refused(tmp_path):
 
 def test_a_warmup_on_other_files_begins_again(tmp_path):
     source = Pictures.make(200)
-    interrupted(tmp_path / "out", source, batches=1)
+    with pytest.raises(Death):
+        run_images(tmp_path / "out", source, task=mortal_task([], die_after=1))
     now = source.without("0005.png")
     said: list[str] = []
     run = run_images(tmp_path / "out", now, resume=True, say=said.append)

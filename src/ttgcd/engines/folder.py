@@ -173,15 +173,19 @@ class _Run:
 
     def _epoch_done(self, state: State) -> None:
         """The method has got on within a batch (an epoch of the warm-up)."""
-        self._checkpoint(state)
+        self._checkpoint(state, within_batch=True)
         self.stop.obey()
 
-    def _checkpoint(self, state: State) -> None:
+    def _checkpoint(self, state: State, within_batch: bool = False) -> None:
         """Keep the method's state with what the sinks had when the method was there.
 
         A method in its warm-up reads the stream again from the start; then the sinks begin anew.
+        Between batches such a method has nothing to keep, and what it had kept of its epochs is
+        still to be used: that checkpoint stays.
         """
         seen = state.values["seen"]
+        if seen == 0 and not within_batch:
+            return
         states = {"method": state}
         values: dict[str, Any] = {"index": seen, "place": 0, "consumed": self.consumed.values()}
         if seen == self.table.samples:
