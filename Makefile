@@ -20,6 +20,9 @@ lint: $(VENV)/.installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+faults: $(VENV)/.installed
+	$(BIN)/python -m faults
+
 test: lint
 	$(BIN)/pytest --numprocesses 2
 
