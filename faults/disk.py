@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from faults.kills import start, wait, warm_up
 from faults.world import SAME_BYTES, Case
-
-#: A non-root user, for root may write to read-only folders.
-_NOBODY = 65534
 
 
 @dataclass
@@ -38,44 +35,45 @@ class Disk:
         self.examples.append(what)
 
 
-def campaign(case: Case, work: Path, sizes: tuple[int, ...] = (64, 192, 512)) -> Disk:
+def campaign(case: Case, work: Path, sizes: tuple[int, ...] = (8, 24, 40, 64, 80)) -> Disk:
     """``sizes`` are those of the small disks, in KiB."""
+    warm_up()
     result = Disk()
     whole = work / "whole-disk"
-    done = _discover(case.command(whole, "--overwrite"))
-    if done.returncode:
-        raise RuntimeError(f"the undisturbed run failed: {done.stderr}")
+    code, said = _discover(case.command(whole, "--overwrite"), work)
+    if code:
+        raise RuntimeError(f"the undisturbed run failed: {said}")
     for size in sizes:
         _full_disk(case, whole, size, work, result)
     _read_only(case, work, result)
     return result
 
 
-def _discover(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # type: ignore[call-overload]
-        [sys.executable, "-m", "ttgcd", *command], capture_output=True, text=True, **options
-    )
+def _discover(command: list[str], work: Path) -> tuple[int, str]:
+    """Exit code and last line of a command."""
+    log = work / "log"
+    code = wait(start(command, log, every=1))
+    return code, (log.read_text("utf-8", "replace").strip().splitlines() or [""])[-1]
 
 
 def _full_disk(case: Case, whole: Path, size: int, work: Path, result: Disk) -> None:
     mount = work / "small-disk"
     mount.mkdir(exist_ok=True)
     options = f"size={size}k"
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(mount)])
-    if mounted.returncode:
-        result.examples.append("full disk: skipped, for mounting a tmpfs needs root")
+    mounting = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(mount)]
+    if subprocess.run(mounting, stderr=subprocess.DEVNULL).returncode:
+        result.examples.append(f"{size} KiB: skipped, for mounting a small disk needs root")
         return
     try:
         out = mount / "out"
-        done = _discover(case.command(out))
-        last = done.stderr.strip().splitlines()[-1:] or [""]
-        if done.returncode != 2 or "No space left on device" not in last[0]:
-            result.fault(f"{size} KiB: code {done.returncode}: {last[0]}")
+        code, said = _discover(case.command(out), work)
+        if code != 2 or "No space left on device" not in said:
+            result.fault(f"{size} KiB: code {code}: {said}")
             return
         subprocess.run(["mount", "-o", "remount,size=64m", str(mount)], check=True)
-        done = _discover(case.command(out, "--resume"))
-        if done.returncode:
-            result.fault(f"{size} KiB: resuming: code {done.returncode}: {done.stderr[-200:]}")
+        code, said = _discover(case.command(out, "--resume"), work)
+        if code:
+            result.fault(f"{size} KiB: resuming: code {code}: {said}")
             return
         different = [n for n in SAME_BYTES if (out / n).read_bytes() != (whole / n).read_bytes()]
         if different:
@@ -92,10 +90,9 @@ def _read_only(case: Case, work: Path, result: Disk) -> None:
     locked.chmod(0o500)
     out = Path("/proc/ttgcd-out") if os.geteuid() == 0 else locked / "out"
     try:
-        done = _discover(case.command(out))
-        last = done.stderr.strip().splitlines()[-1:] or [""]
-        if done.returncode != 2 or not last[0].startswith("ttgcd: error: cannot write to"):
-            result.fault(f"read-only: code {done.returncode}: {last[0]}")
+        code, said = _discover(case.command(out), work)
+        if code != 2 or not said.startswith("ttgcd: error: cannot write to"):
+            result.fault(f"read-only: code {code}: {said}")
         else:
             result.read_only += 1
     finally:

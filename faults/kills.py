@@ -115,8 +115,8 @@ def _whole_run(case: Case, work: Path, tell: Callable[[str], None]) -> _Whole:
     out = work / f"whole-{case.name.replace(' ', '-')}"
     counted = work / "calls"
     begun = time.monotonic()
-    pid = _fork(case.command(out, "--overwrite"), work / "log", every=1, count_calls=counted)
-    code = _wait(pid)
+    pid = start(case.command(out, "--overwrite"), work / "log", every=1, count_calls=counted)
+    code = wait(pid)
     if code != 0:
         raise RuntimeError(f"{case.name}: the undisturbed run failed: {_log(work)}")
     found = _Whole(out, time.monotonic() - begun, int(counted.read_text()))
@@ -134,13 +134,13 @@ def _one_run(case: Case, whole: _Whole, out: Path, rng: random.Random, result: K
         command = case.command(out, "--resume")
         share = 1.0 if attempt == 0 else 0.4  # a resumed run has less to do
         if rng.random() < 0.3:
-            pid = _fork(command, log, every)
+            pid = start(command, log, every)
             time.sleep(rng.uniform(0, share * whole.seconds))
             _kill(pid)
         else:
             at = rng.randint(1, int(share * _EVERY[every] * whole.calls))
-            pid = _fork(command, log, every, die_at=at, after=rng.random() < 0.5)
-        code = _wait(pid)
+            pid = start(command, log, every, die_at=at, after=rng.random() < 0.5)
+        code = wait(pid)
         if code == -signal.SIGKILL:
             result.kills += 1
             result.phases[_phase(out)] += 1
@@ -151,7 +151,7 @@ def _one_run(case: Case, whole: _Whole, out: Path, rng: random.Random, result: K
             result.failed += 1
             result.examples.append(f"{case.name}: code {code}: {_log(out.parent)}")
             break
-    code = _wait(_fork(case.command(out, "--resume"), log, every))
+    code = wait(start(case.command(out, "--resume"), log, every))
     result.runs += 1
     if code != 0:
         result.failed += 1
@@ -165,10 +165,10 @@ def _one_stop(case: Case, whole: _Whole, out: Path, rng: random.Random, result: 
     rmtree(out, ignore_errors=True)
     log = out.parent / "log"
     number = rng.choice((signal.SIGTERM, signal.SIGINT))
-    pid = _fork(case.command(out, "--resume"), log)
+    pid = start(case.command(out, "--resume"), log)
     time.sleep(rng.uniform(0, whole.seconds))
     os.kill(pid, number)
-    code = _wait(pid)
+    code = wait(pid)
     # Before and after the stream nothing is in hand and the signal acts as it does on any program.
     if code in (128 + number, -number):
         result.stops[f"code {128 + number}"] += 1
@@ -177,7 +177,7 @@ def _one_stop(case: Case, whole: _Whole, out: Path, rng: random.Random, result: 
     else:
         result.failed += 1
         result.examples.append(f"{case.name}: {number.name}: code {code}: {_log(out.parent)}")
-    code = _wait(_fork(case.command(out, "--resume"), log))
+    code = wait(start(case.command(out, "--resume"), log))
     if code == 0:
         _compare(case, whole.out, out, result)
     else:
@@ -226,7 +226,7 @@ def _phase(out: Path) -> str:
 # -- processes ------------------------------------------------------------------------------------
 
 
-def _fork(
+def start(
     command: list[str],
     log: Path,
     every: int | None = None,
@@ -294,7 +294,7 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _wait(pid: int) -> int:
+def wait(pid: int) -> int:
     """Exit code, or minus the signal; a run that hangs is killed and counts as failed."""
     until = time.monotonic() + _PATIENCE
     while True:
