@@ -139,6 +139,14 @@ def test_unusable_assignments_are_named(run, tmp_path):
         call(broken, run / "labels.csv")
 
 
+def test_a_constant_score_is_no_score(run, tmp_path, capsys):
+    plain = tmp_path / "plain.parquet"
+    columns = {"id": ["a", "d"], "category": [0, 7], "novelty": [0.0, 0.0], "margin": [0.8, 0.3]}
+    pq.write_table(pa.table(columns), plain)
+    result = scored(capsys, plain, run / "labels.csv", "--known", "cat,dog")
+    assert result["novelty_auroc"] == 100.0  # from the margin
+
+
 def test_a_file_of_ids_and_categories_is_enough(run, tmp_path, capsys):
     plain = tmp_path / "plain.parquet"
     pq.write_table(pa.table({"id": ["a", "d"], "category": [0, 7]}), plain)

@@ -158,9 +158,10 @@ def _category_ids(table: dict[str, list], known: Sequence[str], parquet: Path) -
 def _novelty(table: dict[str, list]) -> np.ndarray | None:
     """A score that grows with novelty: the run's own, else one minus the known-class margin."""
     for column, sign in (("novelty", 1.0), ("margin", -1.0)):
-        values = table.get(column)
-        if values is not None and all(value is not None and value == value for value in values):
-            return sign * np.array(values, dtype=np.float64)
+        values = np.array(table.get(column, []), dtype=np.float64)
+        # A constant column is a method's way of saying that it has no such score.
+        if len(values) and np.isfinite(values).all() and np.ptp(values) > 0:
+            return sign * values
     return None
 
 

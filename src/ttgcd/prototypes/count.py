@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -112,6 +113,7 @@ def _silhouette_of_k(
 ) -> Callable[[int], float]:
     """The objective: cluster into k groups, return the mean silhouette (Euclidean)."""
     from sklearn.cluster import KMeans, MiniBatchKMeans
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.metrics import silhouette_score
     from threadpoolctl import threadpool_limits
 
@@ -123,7 +125,8 @@ def _silhouette_of_k(
     def score(k: int) -> float:
         n_init = 10 if k <= MANY_CLUSTERS else 1
         kind = KMeans if len(features) <= MANY_SAMPLES else MiniBatchKMeans
-        with threadpool_limits(1 if features.size <= FEW_NUMBERS else None):
+        with threadpool_limits(1 if features.size <= FEW_NUMBERS else None), catch_warnings():
+            simplefilter("ignore", ConvergenceWarning)  # equal samples: seen in the labels below
             labels = kind(k, n_init=n_init, random_state=seed).fit_predict(features)[rows]
         if not 2 <= len(np.unique(labels)) < len(labels):
             return UNDEFINED
