@@ -48,6 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"ttgcd: error: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        # The reader of our output went away (e.g. `| head`): not an error of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except Exception as error:
         # An interrupted run says by itself how it ended; the class is not imported here because
         # the engines are heavy.
@@ -59,10 +63,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("ttgcd: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        # The reader of our output went away (e.g. `| head`): not an error of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
 
 
 if __name__ == "__main__":
