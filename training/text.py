@@ -68,7 +68,9 @@ def main() -> None:
     saved = torch.load(args.run / "checkpoint.pt", weights_only=False)
     vocabulary = saved["vocabulary"]
     pairs = pairs_of(args.corpus, vocabulary)
+    # Other spellings (automobile for car) are few and must not be drowned by the rest.
     single = [i for i, (_, ids) in enumerate(pairs) if len(ids) == 1]
+    single += [i for i in single if pairs[i][0] in SPELLING] * 20
     folder = args.run / "tokenizer"
     if not (folder / "vocab.json").exists():
         train_tokenizer([t.format(w) for w in vocabulary for t in TEMPLATES[:4]], folder)
