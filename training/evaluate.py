@@ -51,13 +51,17 @@ def accuracy(encoded: np.ndarray, anchors: np.ndarray, labels: np.ndarray) -> fl
 
 
 def gap(encoded: np.ndarray, anchors: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Mean cosines: between images, between an image and its own text and any text."""
+    """Mean cosines: between images, of one class or any, and of an image and its text or any."""
     mean = encoded.mean(0)
     n = len(encoded)
     between = (n * n * float(mean @ mean) - n) / (n * (n - 1))
     centre_gap = float(np.linalg.norm(mean - anchors[labels].mean(0)))
+    sums = [encoded[labels == k].sum(0) for k in np.unique(labels)]
+    sizes = np.bincount(labels)[np.unique(labels)]
+    same = (sum(float(v @ v) for v in sums) - n) / float((sizes * (sizes - 1)).sum())
     return {
         "image_image": round(between, 3),
+        "image_image_same_class": round(same, 3),
         "image_own_text": round(float((encoded * anchors[labels]).sum(1).mean()), 3),
         "image_any_text": round(float((encoded @ anchors.T).mean()), 3),
         "distance_of_the_means": round(centre_gap, 3),
