@@ -110,7 +110,7 @@ def _open_images(path: Path) -> np.ndarray:
 
 def _corrupt_rows(job: tuple[str, int, int, str, int, Recipe]) -> tuple[int, np.ndarray]:
     path, offset, start, kind, severity, recipe = job
-    images = np.load(path, mmap_mode="r")[start : start + _ROWS]
+    images = np.load(path, mmap_mode="r", allow_pickle=False)[start : start + _ROWS]
     made = [
         corrupt(np.asarray(image), kind, severity, (recipe.seed, start + i), recipe.constants)
         for i, image in enumerate(images)

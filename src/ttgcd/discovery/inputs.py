@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from ttgcd.errors import InputError
 from ttgcd.methods.base import Task, encode_images
 from ttgcd.prototypes.bank import normalise
 from ttgcd.prototypes.count import estimate_novel_count
+from ttgcd.streams.arrays import Rows
 from ttgcd.streams.base import Source
 from ttgcd.streams.stream import Stream
 from ttgcd.vlm import load_vlm
@@ -105,21 +105,18 @@ def prepare(
 
 def read_anchors(path: str, n_known: int) -> np.ndarray:
     """Unit rows from an .npy file of text embeddings."""
-    try:
-        anchors = np.load(Path(path), allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"anchors {path!r} cannot be read: {error}") from error
-    if anchors.ndim != 2 or anchors.dtype.kind != "f":
+    file = Rows(path)
+    if len(file.shape) != 2 or file.dtype.kind != "f":
         raise InputError(
             f"anchors {path!r} must be floats of shape (classes, dimensions), got "
-            f"{anchors.dtype} of shape {anchors.shape}"
+            f"{file.dtype} of shape {file.shape}"
         )
-    if len(anchors) != n_known:
+    if len(file) != n_known:
         raise InputError(
-            f"anchors {path!r} have {len(anchors)} rows but {n_known} classes are named: give one "
+            f"anchors {path!r} have {len(file)} rows but {n_known} classes are named: give one "
             "row a class, in the same order"
         )
-    rows = normalise(anchors.astype(np.float64)).astype(np.float32)
+    rows = normalise(file.get(0, n_known).astype(np.float64)).astype(np.float32)
     if not np.isfinite(rows).all() or not rows.any(axis=1).all():
         raise InputError(f"anchors {path!r} contain NaN, infinite or zero rows")
     return rows
