@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ttgcd.bench.measure import fit_warmup
 from ttgcd.discovery import Discovery, Settings, discover
 from ttgcd.discovery.inputs import make_stream, prepare
 from ttgcd.engines.local import run
@@ -20,8 +21,6 @@ from ttgcd.streams.iconshift import iconshift_classes, iconshift_domains, load_i
 
 #: the largest domain
 DOMAIN = "line"
-#: a domain is about as long as the paper's buffer alone, so the buffer is a share of it
-WARMUP_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def run_demo(
     novel_here = [name for name in novel if name in present]
     labels_file = out.parent / f"{out.name}-labels.csv"
     _write_labels(labels_file, source, labels)
-    warmup = int(WARMUP_SHARE * len(source))
+    warmup = fit_warmup(load_method("pact").config(), len(source))["warmup"]
     settings = Settings(
         known=known,
         novel=len(novel_here),
