@@ -319,12 +319,11 @@ def _warnings(experiment: Experiment, rows: Sequence[Row], limit: int | None) ->
 
 def _notes(published: dict[str, Any], rows: Sequence[Row]) -> list[str]:
     notes = [f"paper: {published['where']}. {published['note']}"] if "where" in published else []
-    shortened = {
-        row["benchmark"] for row in rows if row.get("warmup") != row["config"].get("warmup")
-    }
-    notes += [
-        f"{name}: the buffer W is half the stream where that is less" for name in sorted(shortened)
-    ]
+    notes += _in_order(
+        f"{row['benchmark']}: the buffer W is half the stream where that is less"
+        for row in rows
+        if "warmup" in row and row["warmup"] != row["config"].get("warmup")
+    )
     notes += _in_order(f"{row['benchmark']}: {note}" for row in rows for note in row["data_notes"])
     rejected = sum(row["rejected"] for row in rows)
     if rejected:
