@@ -181,3 +181,15 @@ def test_the_map_sample_is_uniform_and_independent_of_batches():
 def test_a_category_out_of_range_is_refused():
     with pytest.raises(ValueError, match="category 3"):
         StreamSummary(2, 1).write(batch(0, 5), Assignments.make(0, np.full(5, 3), np.ones(5)))
+
+
+def test_a_few_last_samples_do_not_make_a_step_of_their_own() -> None:
+    summary = StreamSummary(2, 2)
+    labels = np.arange(200) % 4
+    rows = Assignments.make(0, labels, np.ones(200))
+    batch = Batch(tuple(map(str, range(200))), 0, tuple(range(200)), 200)
+    summary.write(batch, rows)
+    course = summary.timeline(least=64)
+    assert (course["known"] + course["novel"]).sum() == 200
+    assert (course["known"] + course["novel"]).tolist() == [64, 64, 72]
+    assert course["end"].tolist() == [64, 128, 200]

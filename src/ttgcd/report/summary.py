@@ -147,9 +147,14 @@ class StreamSummary:
         start = np.arange(len(table)) * factor * self._width
         used = table.sum(axis=1) > 0
         table, start = table[used], start[used]
+        end = np.minimum(start + factor * self._width, max(self.seen, 1))
+        if len(table) > 1 and 2 * table[-1].sum() < table[-2].sum():
+            # A few last samples make no step of their own: their entropy would seem to fall.
+            table = np.concatenate([table[:-2], table[-2:].sum(axis=0, keepdims=True)])
+            start, end = start[:-1], np.append(end[:-2], end[-1:])
         return {
             "start": start,
-            "end": np.minimum(start + factor * self._width, max(self.seen, 1)),
+            "end": end,
             "known": table[:, : self.n_known].sum(axis=1),
             "novel": table[:, self.n_known :].sum(axis=1),
             "entropy": _entropy(table),
