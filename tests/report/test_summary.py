@@ -11,6 +11,7 @@ from tests.report.streams import answers, batch, summarise
 from ttgcd.errors import InputError
 from ttgcd.methods.base import Assignments, State
 from ttgcd.report import StreamSummary
+from ttgcd.streams.base import Batch
 
 
 def through_json(state: State) -> State:
@@ -187,8 +188,8 @@ def test_a_few_last_samples_do_not_make_a_step_of_their_own() -> None:
     summary = StreamSummary(2, 2)
     labels = np.arange(200) % 4
     rows = Assignments.make(0, labels, np.ones(200))
-    batch = Batch(tuple(map(str, range(200))), 0, tuple(range(200)), 200)
-    summary.write(batch, rows)
+    arrived = Batch(tuple(map(str, range(200))), 0, tuple(range(200)), 200)
+    summary.write(arrived, rows)
     course = summary.timeline(least=64)
     assert (course["known"] + course["novel"]).sum() == 200
     assert (course["known"] + course["novel"]).tolist() == [64, 64, 72]
