@@ -251,6 +251,8 @@ def start(
             count_calls.write_text(str(calls[0]))
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 1
+    except KeyboardInterrupt:  # before the command was reached: Python itself ends so
+        code = 128 + signal.SIGINT
     except BaseException:
         traceback.print_exc()
     finally:
