@@ -15,8 +15,8 @@ demo: $(VENV)/.installed
 	$(BIN)/ttgcd demo
 
 lint: $(VENV)/.installed
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests faults benchmarks training
+	$(BIN)/ruff format --check src tests faults benchmarks training
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

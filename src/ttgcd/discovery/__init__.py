@@ -127,10 +127,10 @@ def discover(
 
 
 def _identity(settings: Settings, inputs: Inputs) -> dict[str, Any]:
-    """What must be equal for a run to be continued."""
+    """What must be equal for a run to be continued: contents by their hashes, no paths."""
     vlm = inputs.task.vlm
     return {
-        **settings.describe(),
+        **{key: value for key, value in settings.describe().items() if key != "model"},
         "novel": inputs.task.novel,
         "model_fingerprint": None if vlm is None else vlm.fingerprint,
         "input": inputs.source.fingerprint(),

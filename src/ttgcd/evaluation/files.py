@@ -109,17 +109,18 @@ def _read_assignments(parquet: Path) -> dict[str, list]:
     import pyarrow
     import pyarrow.parquet
 
+    wanted = ("id", "category", "kind", "name", "margin", "novelty")
     try:
         table = pyarrow.parquet.read_table(parquet)
-    except (OSError, pyarrow.ArrowException) as error:
-        raise InputError(f"{parquet}: not a readable parquet file ({error})") from error
-    missing = {"id", "category"} - set(table.column_names)
+        there = table.column_names
+        columns = {name: table.column(name).to_pylist() for name in wanted if name in there}
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        # ValueError: in a damaged file text, even the name of a column, may not be UTF-8.
+        reason = " ".join(str(error).split())
+        raise InputError(f"{parquet}: not a readable parquet file ({reason})") from error
+    missing = {"id", "category"} - set(there)
     if missing:
         raise InputError(f"{parquet}: column {sorted(missing)[0]!r} is missing")
-    wanted = ("id", "category", "kind", "name", "margin", "novelty")
-    columns = {
-        name: table.column(name).to_pylist() for name in wanted if name in table.column_names
-    }
     if not columns["id"]:
         raise InputError(f"{parquet}: holds no assignment")
     columns["id"] = [str(sample) for sample in columns["id"]]

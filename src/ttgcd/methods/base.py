@@ -206,7 +206,15 @@ class Method(ABC):
         """Unit features of a batch under the current encoder, without gradient."""
         if batch.features is not None:
             return np.asarray(batch.features, np.float32)
-        return encode_images(self.task, batch.images)
+        features = encode_images(self.task, batch.images)
+        broken = np.flatnonzero(~np.isfinite(features).all(axis=1))
+        if len(broken):  # before they get into a buffer, where nobody knows whose they are
+            raise InputError(
+                f"NaN or infinite features for {len(broken)} samples from {batch.ids[broken[0]]!r} "
+                f"on, in the batch of samples {batch.start} to {batch.start + len(batch) - 1}: the "
+                "model's weights may be damaged, or its number format may overflow (use float32)"
+            )
+        return features
 
 
 def encode_images(task: Task, images: Any, batch_size: int = 128) -> np.ndarray:

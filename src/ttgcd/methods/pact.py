@@ -299,7 +299,8 @@ class Pact(Method):
         stream is read again from its start; finished re-alignment epochs are kept."""
         arrays: dict[str, np.ndarray] = {"anchors": self.task.anchors.astype(np.float32)}
         if self.task.vlm is not None:
-            norms = self.task.vlm.norm_arrays("image")
+            # Saved ones that were not put back yet (see _restore_norms) come first.
+            norms = {**self.task.vlm.norm_arrays("image"), **self._saved_norms}
             arrays.update({f"norm/{key}": array for key, array in norms.items()})
         arrays.update(self._optimiser_arrays)
         if self.bank is not None:
