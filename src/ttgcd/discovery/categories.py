@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ttgcd.methods.base import Method, Task
+from ttgcd.methods.base import Method, Task, category_name
 from ttgcd.prototypes.naming import suggest_names
 from ttgcd.vlm.anchors import text_anchors
 
@@ -40,11 +40,6 @@ def describe_categories(
             record["active"] = bool(bank.active[category])
         records.append(record)
     return records
-
-
-def category_name(known: Sequence[str], category: int) -> str:
-    """A known class's own name; "novel 1", "novel 2", ... for the others."""
-    return known[category] if category < len(known) else f"novel {category - len(known) + 1}"
 
 
 def _suggestions(

@@ -17,7 +17,7 @@ import numpy as np
 
 from ttgcd.engines.durable import write_atomic, writing
 from ttgcd.errors import InputError
-from ttgcd.methods.base import Assignments, State
+from ttgcd.methods.base import Assignments, State, category_name
 from ttgcd.streams.base import Batch
 
 if TYPE_CHECKING:
@@ -128,9 +128,7 @@ class AssignmentTable:
             sample = self._ids[unanswered[0]]
             raise RuntimeError(f"the method gave no answer for sample {sample!r}")
         kinds = np.where(category < n_known, "known", "novel")
-        names = [
-            self.known[c] if c < n_known else f"novel {c - n_known + 1}" for c in category.tolist()
-        ]
+        names = [category_name(self.known, c) for c in category.tolist()]
         columns = [
             pa.array(self._ids[:count], pa.string()),
             pa.array(category, pa.int32()),

@@ -202,6 +202,29 @@ class Method(ABC):
         assert is_dataclass(self), "a Method is a dataclass"
         return {f.name: asdict(self)[f.name] for f in fields(self) if f.init}
 
+    def described(self, seen: int) -> dict[str, Any]:
+        """The values that every state carries."""
+        return {
+            "method": self.name,
+            "config": self.config(),
+            "seen": seen,
+            "known": list(self.task.known),
+            "logit_scale": self.task.logit_scale,
+            "seed": self.task.seed,
+        }
+
+    def check_described(self, values: dict[str, Any]) -> None:
+        """An InputError when a state was made by another method or configuration."""
+        if values.get("method") != self.name:
+            raise InputError(
+                f"the saved state is of the method {values.get('method')!r}, not of {self.name!r}"
+            )
+        if values["config"] != self.config():
+            raise InputError(
+                f"the saved state was made with another configuration of {self.name}: "
+                "start again, or give the options it was made with"
+            )
+
     def encode(self, batch: Batch) -> np.ndarray:
         """Unit features of a batch under the current encoder, without gradient."""
         if batch.features is not None:
@@ -215,6 +238,11 @@ class Method(ABC):
                 "model's weights may be damaged, or its number format may overflow (use float32)"
             )
         return features
+
+
+def category_name(known: Sequence[str], category: int) -> str:
+    """A known class's own name; "novel 1", "novel 2", ... for the others."""
+    return known[category] if category < len(known) else f"novel {category - len(known) + 1}"
 
 
 def encode_images(task: Task, images: Any, batch_size: int = 128) -> np.ndarray:

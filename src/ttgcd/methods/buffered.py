@@ -10,7 +10,6 @@ import numpy as np
 
 from ttgcd.errors import InputError
 from ttgcd.methods.base import Assignments, Method, State, Task
-from ttgcd.methods.split import check_config
 from ttgcd.methods.zero_shot import zero_shot_rows
 
 if TYPE_CHECKING:
@@ -116,18 +115,13 @@ class Buffered(Method):
         if self.begun:
             arrays.update({f"learned/{k}": v for k, v in self.learned_arrays().items()})
         values = {
-            "method": self.name,
-            "config": self.config(),
+            **self.described(self._seen if self.begun else 0),
             "phase": "stream" if self.begun else "warm-up",
-            "seen": self._seen if self.begun else 0,
-            "known": list(self.task.known),
-            "logit_scale": self.task.logit_scale,
-            "seed": self.task.seed,
         }
         return State(arrays, values)
 
     def load_state_dict(self, state: State) -> None:
-        check_config(self, state.values)
+        self.check_described(state.values)
         self._seen = state.values["seen"]
         self.begun = state.values["phase"] == "stream"
         if self.begun:

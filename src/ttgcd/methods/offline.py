@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from ttgcd.methods.base import Assignments, Method, State, Task
-from ttgcd.methods.split import check_config
 from ttgcd.methods.zero_shot import zero_shot_rows
 from ttgcd.prototypes.bank import normalise
 
@@ -88,19 +87,11 @@ class Offline(Method):
             arrays["features"] = np.concatenate(self._features)
         if self.centres is not None:
             arrays["centres"] = self.centres
-        values = {
-            "method": self.name,
-            "config": self.config(),
-            "seen": self._seen,
-            "known": list(self.task.known),
-            "logit_scale": self.task.logit_scale,
-            "seed": self.task.seed,
-        }
-        return State(arrays, values)
+        return State(arrays, self.described(self._seen))
 
     def load_state_dict(self, state: State) -> None:
         arrays, values = state
-        check_config(self, values)
+        self.check_described(values)
         self._seen = values["seen"]
         self._features = [np.array(arrays["features"])] if "features" in arrays else []
         self.centres = np.array(arrays["centres"]) if "centres" in arrays else None

@@ -309,22 +309,16 @@ class Pact(Method):
             arrays["novel_prototypes"] = self.bank.novel
             arrays["first_prototypes"] = self._first_prototypes
         values = {
-            "method": self.name,
-            "config": self.config(),
+            **self.described(0 if self.bank is None else self._seen),
             "phase": "warm-up" if self.bank is None else "stream",
-            "seen": 0 if self.bank is None else self._seen,
             "epochs_done": self._first_epoch,
             "losses": list(self.losses),
-            "known": list(self.task.known),
-            "logit_scale": self.task.logit_scale,
-            "seed": self.task.seed,
         }
         return State(arrays, values)
 
     def load_state_dict(self, state: State) -> None:
         arrays, values = state
-        if values["config"] != self.config():
-            raise InputError("the saved state was made with another configuration of pact")
+        self.check_described(values)
         self._first_epoch = values["epochs_done"]
         self.losses = list(values["losses"])
         self._optimiser_arrays = {

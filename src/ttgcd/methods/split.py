@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ttgcd.errors import InputError
 from ttgcd.methods.base import Assignments, Method, State, Task
 from ttgcd.prototypes.bank import normalise
 from ttgcd.prototypes.kmeans import kmeans, nearest
@@ -165,20 +164,11 @@ class SplitThenCluster(Method):
                 arrays[f"novel/{key}"] = column
         if self.centres is not None:
             arrays["novel_centres"] = self.centres
-        values = {
-            "method": self.name,
-            "config": self.config(),
-            "seen": self._seen,
-            "known_seen": self._known_seen,
-            "known": list(self.task.known),
-            "logit_scale": self.task.logit_scale,
-            "seed": self.task.seed,
-        }
-        return State(arrays, values)
+        return State(arrays, {**self.described(self._seen), "known_seen": self._known_seen})
 
     def load_state_dict(self, state: State) -> None:
         arrays, values = state
-        check_config(self, values)
+        self.check_described(values)
         self._seen = values["seen"]
         self._known_seen = values["known_seen"]
         kept = {
@@ -188,16 +178,3 @@ class SplitThenCluster(Method):
         }
         self._novel = [kept] if kept else []
         self.centres = np.array(arrays["novel_centres"]) if "novel_centres" in arrays else None
-
-
-def check_config(method: Method, values: dict[str, Any]) -> None:
-    """An InputError when a state was made by another method or configuration."""
-    if values.get("method") != method.name:
-        raise InputError(
-            f"the saved state is of the method {values.get('method')!r}, not of {method.name!r}"
-        )
-    if values["config"] != method.config():
-        raise InputError(
-            f"the saved state was made with another configuration of {method.name}: "
-            "start again, or give the options it was made with"
-        )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ttgcd.methods.base import Assignments, Method, State, Task
-from ttgcd.methods.split import check_config
 from ttgcd.prototypes.zero_shot import pseudo_labels, zero_shot_probabilities
 
 if TYPE_CHECKING:
@@ -53,16 +52,9 @@ class ZeroShot(Method):
     def state_dict(self) -> State:
         return State(
             {"anchors": self.task.anchors.astype(np.float32)},
-            {
-                "method": self.name,
-                "config": self.config(),
-                "seen": self._seen,
-                "known": list(self.task.known),
-                "logit_scale": self.task.logit_scale,
-                "seed": self.task.seed,
-            },
+            self.described(self._seen),
         )
 
     def load_state_dict(self, state: State) -> None:
-        check_config(self, state.values)
+        self.check_described(state.values)
         self._seen = state.values["seen"]
