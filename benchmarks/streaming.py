@@ -14,7 +14,9 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 
+from ttgcd.engines.local import drive
 from ttgcd.methods.base import Task
 from ttgcd.methods.pact import Pact
 from ttgcd.streams.base import Batch
@@ -63,7 +65,8 @@ def main() -> None:
         for part in parts:
             vlm.encode_images(part.images)
 
-    encoder = seconds(forward)
+    with threadpool_limits(1, user_api="blas"):  # as in the engine
+        encoder = seconds(forward, repeats=5)
     task = Task(tuple(names), anchors, 50, vlm=vlm, logit_scale=vlm.logit_scale)
     method = Pact(warmup=256, epochs=1)
 
@@ -75,10 +78,9 @@ def main() -> None:
     warmup = seconds(warm, repeats=1)
 
     def stream() -> None:
-        for part in parts[2:]:
-            method.observe(part)
+        drive(method, parts[2:], [])
 
-    streaming = seconds(stream) * len(parts) / (len(parts) - 2)
+    streaming = seconds(stream, repeats=5) * len(parts) / (len(parts) - 2)
     square = torch.randn(1024, 1024)
     peak = 2 * 1024**3 / seconds(lambda: square @ square, repeats=10)
     per_image = encoder / len(images)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from ttgcd.errors import InputError
 from ttgcd.methods.base import Assignments, Method, Task
@@ -108,10 +109,14 @@ def drive(
         seconds[phase] += now - since
         return now
 
+    pools = ThreadpoolController()
     clock = time.perf_counter()
     for batch in stream:
         clock = timed("input", clock)
-        rows = method.observe(batch)
+        # The prototypes' products are small: BLAS threads that wait for the next one would take
+        # the encoder's cores (benchmarks/streaming.py). It keeps its own threads.
+        with pools.limit(limits=1, user_api="blas"):
+            rows = method.observe(batch)
         clock = timed("method", clock)
         check_finite(batch, rows)
         for sink in sinks:
