@@ -98,6 +98,10 @@ def work(rank: int, args: argparse.Namespace) -> None:
         words.data, scale.data = saved["words"], saved["scale"]
         optimiser.load_state_dict(saved["optimiser"])
         step, seen, elapsed = saved["step"], saved["seen"], saved["elapsed"]
+    elif args.start:
+        saved = torch.load(args.start, weights_only=False)
+        model.load_state_dict(saved["model"], strict=False)
+        words.data, scale.data = saved["words"], saved["scale"]
     seed = [args.seed, rank, step]
     rng, g = np.random.default_rng(seed), torch.Generator().manual_seed(hash(tuple(seed)) % 2**31)
     weights = corpus.weight[corpus.train]
@@ -207,6 +211,9 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=128)
     parser.add_argument(
         "--small", type=float, default=0.6, help="share of the time at 32 px before 48 px"
+    )
+    parser.add_argument(
+        "--start", type=Path, help="checkpoint.pt of an earlier run: its weights, a new schedule"
     )
     parser.add_argument("--checkpoint-minutes", type=float, default=4)
     parser.add_argument("--seed", type=int, default=0)

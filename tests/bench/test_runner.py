@@ -31,7 +31,8 @@ def chosen(model, name="main", **selection):
 
 
 @pytest.fixture
-def go(cifar, tmp_path):
+def go(cifar, tmp_path, monkeypatch):
+    monkeypatch.setenv("TTGCD_CACHE", str(tmp_path / "cache"))  # no re-alignment of another test
     said = []
 
     def run(experiment, **settings):
@@ -43,13 +44,42 @@ def go(cifar, tmp_path):
         path = tmp_path / f"{experiment.name}.jsonl"
         return outcome, read_results(path).rows
 
-    run.said = said
+    run.said, run.data, run.out = said, cifar, tmp_path
     return run
 
 
 def figures(rows):
     keys = ("label", "stream", "seed", "metrics", "deciles", "run_id")
     return sorted([{key: row[key] for key in keys} for row in rows], key=str)
+
+
+def test_variants_of_stage_two_share_the_realignment_and_figures_stay(go, model):
+    two = chosen(model, name="rates", methods=["eta 0.05", "eta 0.30"], streams=["fog"])
+    _, rows = go(two)
+    assert sorted(r["realignment_read_back"] for r in rows) == [False, True]
+    assert all(r["health"]["realign_losses"] for r in rows)
+    trained, read = sorted(rows, key=lambda r: r["realignment_read_back"])
+    assert trained["health"]["realign_losses"] == read["health"]["realign_losses"]
+    assert read["peak_gb"] is None and trained["peak_gb"] is not None
+    # Trained anew instead of read back, the figures are the same.
+    from ttgcd.bench.measure import Bench
+    from ttgcd.bench.runner import plan
+
+    settings = Settings(data=go.data, out=go.out, threads=1)
+    again = Bench(go.data, read_back=False)
+    for job in plan(two, settings, print):
+        row = next(r for r in rows if r["label"] == job.label)
+        assert again.measure(job)["metrics"] == row["metrics"]
+
+
+def test_cost_is_never_taken_from_a_run_that_read_its_realignment_back(go, model):
+    _, rows = go(chosen(model, methods=["PACT, robust seeds", "PACT"], streams=["fog"]))
+    assert sum(r["realignment_read_back"] for r in rows) == 1
+    cost = chosen(model, name="cost", methods=["PACT, robust seeds", "PACT"], streams=["fog"])
+    outcome, rows = go(cost)
+    assert (outcome.taken_over, outcome.measured) == (1, 1)
+    assert not any(r["realignment_read_back"] for r in rows)
+    assert all(r["peak_gb"] is not None for r in rows)
 
 
 def test_a_row_per_stream_method_and_seed(go, model):

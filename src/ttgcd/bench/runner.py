@@ -8,7 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class Settings:
     device: str = "auto"
     batch_size: int = 128
     threads: int | None = None  # of each worker; None shares the cores
+    read_back: bool = True  # re-alignments of earlier runs; never where the cost is the question
 
 
 def plan(experiment: Experiment, settings: Settings, say: Say) -> list[Job]:
@@ -104,11 +105,13 @@ def _streams(target: Target, settings: Settings) -> tuple[str, ...]:
 def run_experiment(experiment: Experiment, settings: Settings, say: Say = print) -> Outcome:
     """Measure every job that has no row yet; each row is on disk before the next begins."""
     jobs = plan(experiment, settings, say)
+    if "peak_gb" in experiment.metrics:
+        settings = replace(settings, read_back=False)
     outcome = Outcome()
     with open_results(settings.out / f"{experiment.name}.jsonl") as results:
         for note in results.notes:
             say(note)
-        waiting, twins = _take_over(jobs, results, settings.out, outcome)
+        waiting, twins = _take_over(jobs, results, settings, outcome)
         say(
             f"{experiment.name}: {len(jobs)} rows, {outcome.there_already} there already, "
             f"{outcome.taken_over} taken over, {len(waiting)} streams to run"
@@ -141,15 +144,17 @@ def run_experiment(experiment: Experiment, settings: Settings, say: Say = print)
 
 
 def _take_over(
-    jobs: Sequence[Job], results: ResultsFile, out: Path, outcome: Outcome
+    jobs: Sequence[Job], results: ResultsFile, settings: Settings, outcome: Outcome
 ) -> tuple[list[Job], dict[str, list[Job]]]:
     """Jobs still to do, and for each of them the jobs that its row will serve as well.
 
     What another experiment, or another row of this one, measures in the same way is copied.
     """
     elsewhere: dict[str, Row] = {}
-    for path in [results.path, *sorted(out.glob("*.jsonl"))]:
+    for path in [results.path, *sorted(settings.out.glob("*.jsonl"))]:
         for row in read_results(path).rows:
+            if row.get("realignment_read_back") and not settings.read_back:
+                continue
             elsewhere.setdefault(row["run_id"], row)
     waiting: list[Job] = []
     twins: dict[str, list[Job]] = {}
@@ -218,7 +223,7 @@ def _work(
     from ttgcd.bench.measure import Bench
 
     torch.set_num_threads(threads)
-    bench = Bench(settings.data, settings.device, decode_workers=threads)
+    bench = Bench(settings.data, settings.device, threads, settings.read_back)
     for group in groups:
         for job, novel in group:
             try:

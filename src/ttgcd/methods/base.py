@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 from ttgcd.errors import InputError
 
 if TYPE_CHECKING:
+    from ttgcd.methods.realign import Realigned
     from ttgcd.streams.base import Batch
     from ttgcd.vlm.base import VLM
 
@@ -41,7 +42,8 @@ class Task:
     """What a method is told about a stream. Labels are never part of it.
 
     ``anchors`` are the unit text embeddings z_k of the known classes, ``novel`` is L.
-    ``vlm`` is None when the stream holds precomputed embeddings.
+    ``vlm`` is None when the stream holds precomputed embeddings. ``realigned`` keeps finished
+    re-alignments by the hash of their inputs, for runs that differ only in what comes after.
     """
 
     known: tuple[str, ...]
@@ -53,6 +55,7 @@ class Task:
     templates: tuple[str, ...] = DEFAULT_TEMPLATES
     progress: Callable[[str, int, int], None] = _ignore_progress
     checkpoint: Callable[[State], None] = _ignore_checkpoint
+    realigned: MutableMapping[str, Realigned] | None = None
 
     def __post_init__(self) -> None:
         if len(self.known) == 0:

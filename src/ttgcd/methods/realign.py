@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -13,6 +16,32 @@ from ttgcd.errors import InputError
 from ttgcd.vlm.base import VLM
 
 Optimiser = Literal["sgd", "momentum", "adam", "adamw"]
+
+
+class Realigned(NamedTuple):
+    """What a re-alignment gave: LayerNorm parameters, mean loss of each epoch, its duration."""
+
+    norms: dict[str, np.ndarray]
+    losses: list[float]
+    seconds: float
+
+
+def realign_key(
+    vlm: VLM,
+    images: torch.Tensor,
+    anchors: np.ndarray,
+    labels: np.ndarray,
+    weights: np.ndarray,
+    **settings: Any,
+) -> str:
+    """A hash of all that decides the outcome of ``realign`` from the pretrained encoder."""
+    facts = [vlm.fingerprint, torch.__version__, torch.get_num_threads(), settings]
+    key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    key.update(Path(__file__).read_bytes())
+    for array in (images.cpu().numpy(), anchors, labels, weights):
+        key.update(f"{array.dtype} {array.shape}".encode())
+        key.update(np.ascontiguousarray(array).data)
+    return key.hexdigest()
 
 
 def make_optimiser(

@@ -136,6 +136,9 @@ def build(checkpoint: Checkpoint, device: torch.device) -> HuggingFaceVLM:
     text = config.text_config
     if isinstance(config, CLIPConfig):
         model = load_weights(StemCLIPModel, config, tensors, checkpoint.name)
+        if getattr(config.vision_config, "stem", None):  # its convolutions are faster this way
+            stem = model.vision_model.embeddings.patch_embedding
+            stem.to(memory_format=torch.channels_last)
         tokenize = clip_tokenizer(
             checkpoint, text.max_position_embeddings, text.vocab_size, text.eos_token_id
         )
