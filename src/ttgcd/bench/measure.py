@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 # Decoded images of one stream are kept up to this size; larger streams are decoded every time.
 CACHE_BYTES = 3 * 2**30
 PARTS = 10
+FORWARDS = 9  # forward passes from which the encoder's time is taken
 
 
 def fit_warmup(config: dict[str, Any], samples: int) -> dict[str, Any]:
@@ -66,14 +67,17 @@ class BatchClock:
 
 
 class Bench:
-    """What a process keeps from job to job: the model, the benchmark, the images of a stream."""
+    """What a process keeps from job to job: the model, the benchmark, the images of a stream.
+
+    With ``cost`` nothing is read back from earlier runs, and the encoder alone is measured too.
+    """
 
     def __init__(
         self,
         data: Path | None,
         device: str = "auto",
         decode_workers: int = 2,
-        read_back: bool = True,
+        cost: bool = False,
     ) -> None:
         self.data, self.device, self.decode_workers = data, device, decode_workers
         self._vlm: tuple[str, VLM] | None = None
@@ -81,7 +85,7 @@ class Bench:
         self._stream: tuple[tuple[Any, ...], Source, np.ndarray, str] | None = None
         self._estimates: dict[tuple[Any, ...], int] = {}
         self._realigned = RealignedOnDisk()
-        self._read_back = read_back
+        self._cost = cost
 
     def vlm(self, name: str) -> VLM:
         if self._vlm is None or self._vlm[0] != name:
@@ -129,6 +133,23 @@ class Bench:
             self._estimates[key] = estimate_novel_count(np.concatenate(features), n_known).novel
         return self._estimates[key]
 
+    def encoder_alone(self, source: Source, vlm: VLM, batch_size: int) -> dict[str, float]:
+        """Milliseconds of one forward pass of the pretrained encoder, and its peak memory."""
+        vlm.reset()
+        task = Task(("any",), np.zeros((1, vlm.dim), np.float32), 0, vlm=vlm)
+        to_images = as_decoded if isinstance(source, Decoded) else vlm.preprocess
+        batch = next(iter(Stream(source, to_images, batch_size=batch_size)))
+        seconds = []
+        memory = PeakMemory()
+        for _ in range(FORWARDS):
+            began = time.perf_counter()
+            encode_images(task, batch.images, batch_size)
+            seconds.append(time.perf_counter() - began)
+        return {
+            "encoder_ms": 1000 * float(np.median(seconds)),
+            "encoder_gb": (memory.bytes() - _kept(source)) / 2**30,
+        }
+
     def measure(self, job: Job, novel: int | None = None) -> Row:
         """Run one job. ``novel`` is an estimate of L that is known already."""
         began = time.time()
@@ -147,26 +168,31 @@ class Bench:
             vlm=vlm,
             logit_scale=vlm.logit_scale,
             seed=job.seed,
-            realigned=self._realigned if self._read_back else None,
+            realigned=None if self._cost else self._realigned,
         )
         config = fit_warmup(job.config, len(source))
         method = load_method(job.method, **config)
         stream = self.stream(source, vlm, job)
+        alone = self.encoder_alone(source, vlm, job.batch_size) if self._cost else {}
         clock = BatchClock(stream)
         memory = PeakMemory()
         self._realigned.saved = 0.0
         result = run(method, task, clock, sinks=[clock])
         # A re-alignment that was read back counts with the seconds that it took.
         result.timings["method"] += self._realigned.saved
-        peak = memory.bytes() - (source.images.nbytes if isinstance(source, Decoded) else 0)
+        peak = max(0, memory.bytes() - _kept(source)) / 2**30
         read_back = self._realigned.saved > 0
         true = labels[result.positions]
         novelty = result.novelty if np.ptp(result.novelty) > 0 else None
         scores = score_stream(result.category, true, n_known, novelty)
         parts = accuracy_by_part(result.category, true, n_known, PARTS)
         steady = clock.steady()
+        if alone:
+            alone["forwards"] = 1000 * steady / alone["encoder_ms"]
+            alone["memory_ratio"] = peak / alone["encoder_gb"]
         return {
             **asdict(job),
+            **alone,
             "run_id": job.run_id,
             "metrics": scores.as_percent(),
             "deciles": [100 * part.all for part in parts],
@@ -184,10 +210,15 @@ class Bench:
             "seconds": result.timings,
             "realignment_read_back": read_back,
             "batches": result.batches,
-            "peak_gb": None if read_back else max(0, peak) / 2**30,
+            "peak_gb": None if read_back else peak,
             "fingerprint": vlm.fingerprint,
             "data": fingerprint,
             "data_notes": list(benchmark.notes),
             "health": method.health(),
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
         }
+
+
+def _kept(source: Source) -> int:
+    """Bytes of the decoded images that are kept from job to job: not the method's."""
+    return source.images.nbytes if isinstance(source, Decoded) else 0

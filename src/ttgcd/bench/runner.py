@@ -41,7 +41,7 @@ class Settings:
     device: str = "auto"
     batch_size: int = 128
     threads: int | None = None  # of each worker; None shares the cores
-    read_back: bool = True  # re-alignments of earlier runs; never where the cost is the question
+    cost: bool = False  # nothing is taken over or read back; every job in a process of its own
 
 
 def plan(experiment: Experiment, settings: Settings, say: Say) -> list[Job]:
@@ -106,7 +106,7 @@ def run_experiment(experiment: Experiment, settings: Settings, say: Say = print)
     """Measure every job that has no row yet; each row is on disk before the next begins."""
     jobs = plan(experiment, settings, say)
     if "peak_gb" in experiment.metrics:
-        settings = replace(settings, read_back=False)
+        settings = replace(settings, cost=True, workers=1)
     outcome = Outcome()
     with open_results(settings.out / f"{experiment.name}.jsonl") as results:
         for note in results.notes:
@@ -151,10 +151,9 @@ def _take_over(
     What another experiment, or another row of this one, measures in the same way is copied.
     """
     elsewhere: dict[str, Row] = {}
-    for path in [results.path, *sorted(settings.out.glob("*.jsonl"))]:
+    paths = [] if settings.cost else [results.path, *sorted(settings.out.glob("*.jsonl"))]
+    for path in paths:
         for row in read_results(path).rows:
-            if row.get("realignment_read_back") and not settings.read_back:
-                continue
             elsewhere.setdefault(row["run_id"], row)
     waiting: list[Job] = []
     twins: dict[str, list[Job]] = {}
@@ -208,6 +207,11 @@ Measured = tuple[Job, "Row | None", str]
 def _measured(
     groups: list[list[tuple[Job, int | None]]], settings: Settings, threads: int
 ) -> Iterator[Measured]:
+    if settings.cost:
+        for group in groups:
+            for one in group:
+                yield from _in_processes([[one]], settings, threads)
+        return
     if settings.workers > 1 and len(groups) > 1:
         yield from _in_processes(groups, settings, threads)
         return
@@ -223,7 +227,7 @@ def _work(
     from ttgcd.bench.measure import Bench
 
     torch.set_num_threads(threads)
-    bench = Bench(settings.data, settings.device, threads, settings.read_back)
+    bench = Bench(settings.data, settings.device, threads, settings.cost)
     for group in groups:
         for job, novel in group:
             try:

@@ -15,14 +15,16 @@ from ttgcd.errors import InputError
 NAN = float("nan")
 AVERAGE = "average"
 # Where less is better; everywhere else the best is the largest.
-LOWER_IS_BETTER = ("ms_per_batch", "one_off_s", "peak_gb")
+LOWER_IS_BETTER = ("ms_per_batch", "forwards", "one_off_s", "peak_gb", "memory_ratio")
 METRIC_NAMES = {
     "all": "All",
     "known": "Known",
     "novel": "Novel",
     "ms_per_batch": "ms/batch",
+    "forwards": "x forward",
     "one_off_s": "one-off s",
     "peak_gb": "peak GB",
+    "memory_ratio": "x its memory",
 }
 
 
