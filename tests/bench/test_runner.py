@@ -73,9 +73,9 @@ def test_variants_of_stage_two_share_the_realignment_and_figures_stay(go, model)
 
 
 def test_cost_is_measured_anew_beside_the_encoder_alone(go, model):
-    _, rows = go(chosen(model, methods=["PACT, robust seeds", "PACT"], streams=["fog"]))
+    _, rows = go(chosen(model, methods=["PACT (robust seeds)", "PACT"], streams=["fog"]))
     assert sum(r["realignment_read_back"] for r in rows) == 1
-    cost = chosen(model, name="cost", methods=["PACT, robust seeds", "PACT"], streams=["fog"])
+    cost = chosen(model, name="cost", methods=["PACT (robust seeds)", "PACT"], streams=["fog"])
     outcome, rows = go(cost)
     assert (outcome.taken_over, outcome.measured) == (0, 2)
     assert not any(r["realignment_read_back"] for r in rows)

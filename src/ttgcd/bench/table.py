@@ -90,15 +90,21 @@ def build_tables(
         rows = [row for row in rows if row["model"] in models]
         if not rows:
             raise InputError(f"no row of {experiment.name} was measured with {', '.join(models)}")
+    kinds = comparable(experiment, rows)
+    if not kinds:
+        return [_table(experiment, [], None)]
+    return [_table(experiment, kind, kind[0]["limit"]) for kind in kinds]
+
+
+def comparable(experiment: Experiment, rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows, apart by what must not stand in one table."""
     own = set(experiment.models)
     kinds: dict[tuple[str, int | None], list[Row]] = {}
     for row in rows:
         model = "" if row["model"] in own else row["model"]
         kinds.setdefault((model, row["limit"]), []).append(row)
-    if not kinds:
-        return [_table(experiment, [], None)]
     ordered = sorted(kinds, key=lambda kind: (kind[0], kind[1] is not None, kind[1] or 0))
-    return [_table(experiment, kinds[kind], kind[1]) for kind in ordered]
+    return [kinds[kind] for kind in ordered]
 
 
 def _table(experiment: Experiment, rows: list[Row], limit: int | None) -> Table:

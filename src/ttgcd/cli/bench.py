@@ -42,13 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     figure = actions.add_parser("figure", help="draw a figure")
     figure.add_argument("experiment")
     figure.add_argument("-o", "--output", type=Path, required=True, help=".png, .pdf or .svg")
-    for action in (table, figure):
+    page = actions.add_parser("page", help="write all results on disk as one Markdown page")
+    page.add_argument("-o", "--output", type=Path, required=True, help=".md; figures go to img/")
+    for action in (table, figure, page):
         action.add_argument("--results", type=Path, default=Path("results"))
         action.add_argument("--model", help="only rows of this model")
 
 
 def run(args: argparse.Namespace) -> int:
-    return {"list": _list, "run": _run, "table": _table, "figure": _figure}[args.action](args)
+    actions = {"list": _list, "run": _run, "table": _table, "figure": _figure, "page": _page}
+    return actions[args.action](args)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -149,4 +152,11 @@ def _figure(args: argparse.Namespace) -> int:
     if args.model is not None:
         rows = [row for row in rows if row["model"] == args.model]
     print(draw(experiment, rows, args.output))
+    return 0
+
+
+def _page(args: argparse.Namespace) -> int:
+    from ttgcd.bench.page import write_page
+
+    print(write_page(args.results, args.output, args.model))
     return 0

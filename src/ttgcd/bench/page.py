@@ -1,0 +1,160 @@
+"""One page of all results on disk: commands, tables, figures, and what was found by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from ttgcd.bench.experiment import Experiment, experiment_names, load_experiment
+from ttgcd.bench.figures import draw
+from ttgcd.bench.render import render
+from ttgcd.bench.results import Row, read_results
+from ttgcd.bench.table import Table, build_tables, comparable
+from ttgcd.errors import InputError
+
+INTRODUCTION = "introduction"  # the section of the findings that opens the page
+
+
+def write_page(results: Path, output: Path, model: str | None = None) -> Path:
+    """Write ``output`` (Markdown) and its figures beside it, in ``img/``.
+
+    ``findings.md`` in the results folder, if there is one, holds what a person has to say: a
+    section ``## NAME`` for each experiment, and ``## introduction``.
+    """
+    measured = {}
+    for name in experiment_names():
+        rows = read_results(results / f"{name}.jsonl").rows
+        rows = [row for row in rows if model in (None, row["model"])]
+        if rows:
+            measured[name] = rows
+    if not measured:
+        raise InputError(f"{results}: no results; `ttgcd bench run` writes them")
+    findings = read_findings(results / "findings.md")
+    unknown = set(findings) - set(experiment_names()) - {INTRODUCTION}
+    if unknown:
+        raise InputError(f"{results / 'findings.md'}: {min(unknown)!r} is not an experiment")
+    every = [row for rows in measured.values() for row in rows]
+    parts = ["# Results measured here\n", findings.get(INTRODUCTION, ""), _machines(results, every)]
+    for name, rows in measured.items():
+        parts.append(_section(load_experiment(name), rows, findings.get(name, ""), output))
+    try:
+        output.write_text("\n".join(part for part in parts if part), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{output}: cannot write the page ({error})") from error
+    return output
+
+
+def read_findings(path: Path) -> dict[str, str]:
+    """The sections of a Markdown file by their ``## `` headings."""
+    if not path.exists():
+        return {}
+    sections: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            current = sections.setdefault(line[3:].strip(), [])
+        else:
+            current.append(line)
+    return {name: "\n".join(lines).strip() + "\n" for name, lines in sections.items()}
+
+
+def _section(experiment: Experiment, rows: list[Row], finding: str, output: Path) -> str:
+    parts = [f"\n## `{experiment.name}`: {experiment.title}\n", f"*{experiment.question}*\n"]
+    parts += [finding, "```sh", *commands(experiment, rows), "```\n"]
+    for number, part in enumerate(comparable(experiment, rows)):
+        if experiment.figure:
+            # The page names its figures itself: two sets of rows must not share a file.
+            file = output.parent / "img" / f"{experiment.name}{number or ''}.png"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            draw(experiment, part, file)
+            parts.append(f"![{experiment.title}](img/{file.name})\n")
+        parts += [_markdown(table) for table in build_tables(experiment, part)]
+        if experiment.columns == "benchmark" and experiment.variants == _main_rows():
+            by_stream = replace(experiment, columns="stream", metrics=("all",), published=None)
+            parts += ["<details><summary>All by stream</summary>\n"]
+            parts += [_markdown(table) for table in build_tables(by_stream, part)]
+            parts += ["</details>\n"]
+    return "\n".join(parts)
+
+
+def _main_rows() -> Sequence[object]:
+    return load_experiment("main").variants
+
+
+def _markdown(table: Table) -> str:
+    """The table without its heading, and without benchmarks on which nothing was measured."""
+    table.blocks = [
+        block
+        for block in table.blocks
+        if any(not math.isnan(cell.mean) for line in block.lines for cell in line.cells)
+    ]
+    text = render(table, "markdown")
+    return text.partition(table.question)[2].lstrip("\n")
+
+
+class Command(NamedTuple):
+    """What one `bench run` measured, apart from the methods."""
+
+    benchmark: str
+    model: str
+    limit: int | None
+    streams: tuple[str, ...]  # empty: all
+    seeds: tuple[int, ...]
+
+
+def commands(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
+    """The commands that measure these rows."""
+    order = [variant.label for variant in experiment.variants]
+    labels = [label for label in order if any(row["label"] == label for row in rows)]
+    labels += sorted({row["label"] for row in rows} - set(order))
+    found: dict[Command, list[str]] = {}
+    for label in labels:
+        for command in _commands_of([row for row in rows if row["label"] == label]):
+            found.setdefault(command, []).append(label)
+    lines = []
+    for command, chosen in found.items():
+        line = f"ttgcd bench run {experiment.name} --data DATA --benchmarks {command.benchmark}"
+        line += f" --model {command.model} --seeds {','.join(map(str, command.seeds))}"
+        line += f" --limit {command.limit}" if command.limit is not None else ""
+        line += f" --streams {','.join(command.streams)}" if command.streams else ""
+        line += f' --methods "{",".join(chosen)}"' if chosen != labels else ""
+        lines.append(line)
+    return lines
+
+
+def _commands_of(rows: Sequence[Row]) -> list[Command]:
+    """The commands behind the rows of one method: seeds with the same streams go together."""
+    seeds: dict[Command, list[int]] = {}
+    for row in rows:
+        here = [
+            r["stream"]
+            for r in rows
+            if all(r[key] == row[key] for key in ("benchmark", "model", "limit", "seed"))
+        ]
+        streams = () if len(set(here)) == row["streams"] else tuple(sorted(set(here)))
+        command = Command(row["benchmark"], row["model"], row["limit"], streams, ())
+        told = seeds.setdefault(command, [])
+        if row["seed"] not in told:
+            told.append(row["seed"])
+    return [command._replace(seeds=tuple(sorted(told))) for command, told in seeds.items()]
+
+
+def _machines(results: Path, rows: Sequence[Row]) -> str:
+    """Where the rows were measured."""
+    lines = []
+    for name in dict.fromkeys(row.get("manifest") for row in rows):
+        path = results / "manifests" / f"{name}.json"
+        if not path.exists():
+            continue
+        told = json.loads(path.read_text(encoding="utf-8"))
+        count = sum(row.get("manifest") == name for row in rows)
+        lines.append(
+            f"- {count} rows (`{name}`): {told['platform']}, {told['cores']} cores, "
+            f"{told['threads']} thread{'s' if told['threads'] > 1 else ''} a process, Python "
+            f"{told['python']}, torch {told['versions']['torch']}"
+        )
+    return "\n".join(["Where the rows were measured:\n", *lines, ""]) if lines else ""
