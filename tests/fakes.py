@@ -27,10 +27,15 @@ class _Image(nn.Module):
         self.last_norm = nn.LayerNorm(dim)
         self.project = nn.Linear(dim, dim, bias=False)
 
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        grid = F.adaptive_avg_pool2d(images.float() / 127.5 - 1.0, 4).flatten(1)
-        hidden = self.second(F.gelu(self.norm(self.first(grid))))
+    def embed(self, images: torch.Tensor) -> torch.Tensor:
+        return self.first(F.adaptive_avg_pool2d(images.float() / 127.5 - 1.0, 4).flatten(1))
+
+    def rest(self, embedded: torch.Tensor) -> torch.Tensor:
+        hidden = self.second(F.gelu(self.norm(embedded)))
         return self.project(self.last_norm(hidden))
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.rest(self.embed(images))
 
 
 class _Text(nn.Module):
@@ -70,6 +75,12 @@ class FakeVLM:
     def encode_images(self, images: torch.Tensor, normalize: bool = True) -> torch.Tensor:
         features = self.towers["image"](images)
         return F.normalize(features, dim=-1) if normalize else features
+
+    def embed_images(self, images: torch.Tensor) -> torch.Tensor:
+        return self.towers["image"].embed(images)
+
+    def encode_embedded(self, embedded: torch.Tensor) -> torch.Tensor:
+        return F.normalize(self.towers["image"].rest(embedded), dim=-1)
 
     def encode_texts(self, texts: Sequence[str], normalize: bool = True) -> torch.Tensor:
         features = self.towers["text"](texts)

@@ -46,6 +46,33 @@ def settings(**changes):
     return {**values, **changes}
 
 
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+def test_keeping_what_lies_before_the_first_norm_changes_nothing(
+    images, anchors, optimiser, monkeypatch
+) -> None:
+    rng = np.random.default_rng(0)
+    labels, weights = rng.integers(0, 3, 48), rng.random(48)
+    found = []
+    for room in (2**28, 0):
+        monkeypatch.setattr("ttgcd.methods.realign.EMBEDDED_BYTES", room)
+        vlm = FakeVLM(seed=0)
+        calls = []
+        monkeypatch.setattr(vlm, "encode_embedded", _counted(vlm.encode_embedded, calls))
+        realign(vlm, images, anchors, labels, weights, **settings(optimiser=optimiser))
+        assert len(calls) == (6 if room else 0)
+        found.append(vlm.norm_arrays())
+    for key, kept in found[0].items():
+        np.testing.assert_allclose(kept, found[1][key], atol=1e-6)
+
+
+def _counted(function, calls):
+    def call(*arguments):
+        calls.append(1)
+        return function(*arguments)
+
+    return call
+
+
 def test_eq3_and_eq4_loss_against_loops(vlm, images, anchors) -> None:
     rng = np.random.default_rng(0)
     with torch.no_grad():

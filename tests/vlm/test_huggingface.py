@@ -65,6 +65,28 @@ def pooled(output):
     return output if isinstance(output, torch.Tensor) else output.pooler_output
 
 
+@pytest.mark.parametrize("kind", ["clip", "siglip", "stem"])
+def test_encoding_in_two_parts_is_encoding_in_one(kind, clip_folder, siglip_folder):
+    name = {"clip": str(clip_folder), "siglip": str(siglip_folder), "stem": "mini"}[kind]
+    vlm = load_vlm(name, device="cpu")
+    batch = vlm.preprocess(images(5))
+    whole = vlm.encode_images(batch)
+    embedded = vlm.embed_images(batch)
+    assert not embedded.requires_grad  # no trainable norm lies before it
+    torch.testing.assert_close(vlm.encode_embedded(embedded), whole, atol=1e-6, rtol=0)
+    torch.testing.assert_close(vlm.encode_images(batch), whole, atol=0, rtol=0)
+    parameters = list(vlm.norm_parameters("image").values())
+    for encode, given in ((vlm.encode_images, batch), (vlm.encode_embedded, embedded)):
+        vlm.model.zero_grad()
+        encode(given)[:, 0].sum().backward()
+        gradients = [p.grad.clone() for p in parameters if p.grad is not None]
+        assert gradients
+        if encode == vlm.encode_images:
+            expected = gradients
+    for one, other in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+
+
 @pytest.mark.parametrize("activation", ["quick_gelu", "gelu"])
 def test_clip_features_are_those_of_transformers_processor_and_model(activation, tmp_path):
     folder = write_clip(tmp_path, activation=activation)

@@ -18,6 +18,11 @@ from ttgcd.vlm.base import VLM
 Optimiser = Literal["sgd", "momentum", "adam", "adamw"]
 
 
+# What comes before the first LayerNorm is computed once when it fits into this much memory. For the
+# embedded model that is the convolutional stem; for a ViT of CLIP's size it would gain nothing.
+EMBEDDED_BYTES = 2**28
+
+
 class Realigned(NamedTuple):
     """What a re-alignment gave: LayerNorm parameters, mean loss of each epoch, its duration."""
 
@@ -107,6 +112,7 @@ def realign(
     all_labels = torch.from_numpy(np.asarray(labels, np.int64)).to(device)
     all_weights = torch.from_numpy(np.asarray(weights, np.float32)).to(device)
     mean_weight = float(np.mean(weights))
+    embedded = _embedded(vlm, images, batch_size) if epochs > 1 else None
     for parameter in parameters:
         parameter.requires_grad_(True)
     try:
@@ -117,8 +123,12 @@ def realign(
                 rows = torch.from_numpy(order[begin : begin + batch_size])
                 on_device = rows.to(device)
                 with torch.enable_grad():
+                    if embedded is None:
+                        features = vlm.encode_images(images[rows])
+                    else:
+                        features = vlm.encode_embedded(embedded[on_device])
                     loss = weighted_cross_entropy(
-                        vlm.encode_images(images[rows]),
+                        features,
                         anchor_rows,
                         all_labels[on_device],
                         all_weights[on_device],
@@ -140,6 +150,18 @@ def realign(
         for parameter in parameters:
             parameter.requires_grad_(False)
             parameter.grad = None
+
+
+@torch.no_grad()
+def _embedded(vlm: VLM, images: torch.Tensor, batch_size: int) -> torch.Tensor | None:
+    """All images as far as the first LayerNorm; None when that is too much to keep."""
+    if not len(images) or vlm.embed_images(images[:1]).nbytes * len(images) > EMBEDDED_BYTES:
+        return None
+    parts = [
+        vlm.embed_images(images[begin : begin + batch_size])
+        for begin in range(0, len(images), batch_size)
+    ]
+    return torch.cat(parts)
 
 
 def continual_step(

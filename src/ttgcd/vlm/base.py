@@ -34,6 +34,14 @@ class VLM(Protocol):
         """Features (n, dim), float32, of uint8 (n, 3, S, S) images that `preprocess` returned."""
         ...
 
+    def embed_images(self, images: torch.Tensor) -> torch.Tensor:
+        """What the first LayerNorm of the image tower reads: training norms does not change it."""
+        ...
+
+    def encode_embedded(self, embedded: torch.Tensor) -> torch.Tensor:
+        """Unit features of what `embed_images` returned."""
+        ...
+
     def encode_texts(self, texts: Sequence[str], normalize: bool = True) -> torch.Tensor:
         """Features (n, dim), float32."""
         ...

@@ -30,6 +30,13 @@ class StemCLIPModel(CLIPModel):
             self.vision_model.embeddings.patch_embedding = build_stem(stem)
 
 
+class _AsGiven(nn.Module):
+    """Stands in for the embeddings of an image tower whose input is embedded already."""
+
+    def forward(self, pixel_values: torch.Tensor, **options: Any) -> torch.Tensor:
+        return pixel_values
+
+
 class HuggingFaceVLM:
     """A `VLM` around a transformers model in float32, in evaluation mode, norms trainable."""
 
@@ -62,17 +69,32 @@ class HuggingFaceVLM:
             self.dim = int(self.encode_texts(["a"], normalize=False).shape[1])
 
     def encode_images(self, images: torch.Tensor, normalize: bool = True) -> torch.Tensor:
+        if not len(images):
+            return torch.empty((0, self.dim), device=self.device)
+        features = _pooled(self.model.get_image_features(pixel_values=self._pixels(images)))
+        return _finish(features, normalize, "image features")
+
+    def embed_images(self, images: torch.Tensor) -> torch.Tensor:
+        return self.model.vision_model.embeddings(self._pixels(images))
+
+    def encode_embedded(self, embedded: torch.Tensor) -> torch.Tensor:
+        tower = self.model.vision_model
+        embeddings, tower.embeddings = tower.embeddings, _AsGiven()
+        try:
+            features = _pooled(self.model.get_image_features(pixel_values=embedded))
+        finally:
+            tower.embeddings = embeddings
+        return _finish(features, True, "image features")
+
+    def _pixels(self, images: torch.Tensor) -> torch.Tensor:
+        """The encoder's input, scaled and shifted."""
         side = self.preprocess.size
         if images.dtype != torch.uint8 or tuple(images.shape[1:]) != (3, side, side):
             raise InputError(
                 f"encode_images takes uint8 of shape (n, 3, {side}, {side}), as preprocess returns "
                 f"it, got {images.dtype} of shape {tuple(images.shape)}"
             )
-        if not len(images):
-            return torch.empty((0, self.dim), device=self.device)
-        pixels = images.to(self.device).float() * self._scale - self._shift
-        features = _pooled(self.model.get_image_features(pixel_values=pixels))
-        return _finish(features, normalize, "image features")
+        return images.to(self.device).float() * self._scale - self._shift
 
     def encode_texts(self, texts: Sequence[str], normalize: bool = True) -> torch.Tensor:
         if isinstance(texts, str):
