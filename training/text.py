@@ -58,6 +58,8 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rate", type=float, default=2e-3)
+    parser.add_argument("--single", type=float, default=0.5, help="share of single words")
+    parser.add_argument("--apart", type=float, default=0.1, help="weight of telling words apart")
     parser.add_argument("--from", dest="earlier", type=Path, help="an earlier text.pt")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
@@ -75,11 +77,18 @@ def main() -> None:
     if not (folder / "vocab.json").exists():
         train_tokenizer([t.format(w) for w in vocabulary for t in TEMPLATES[:4]], folder)
     tokenizer = CLIPTokenizer.from_pretrained(folder)
+    start_token, end_token = tokenizer.bos_token_id, tokenizer.eos_token_id
     wide = max(len(ids) for _, ids in pairs)
     chosen = np.full((len(pairs), wide), -1)
     for row, (_, ids) in zip(chosen, pairs, strict=True):
         row[: len(ids)] = ids
     chosen = torch.from_numpy(chosen)
+    # A text's tokens are those of its template's two ends around those of the name.
+    names = tokenizer([text for text, _ in pairs], add_special_tokens=False)["input_ids"]
+    ends = [
+        tokenizer(template.split("{}"), add_special_tokens=False)["input_ids"]
+        for template in TEMPLATES
+    ]
     known = (chosen >= 0).float()
     shape = {key: saved["args"][key] for key in ("width", "layers", "channels", "blocks", "dim")}
     model = make_model(make_config(**shape, vocabulary=len(tokenizer)))
@@ -97,16 +106,23 @@ def main() -> None:
             words = torch.load(args.run / "checkpoint.pt", weights_only=False)["words"]
             unit = F.normalize(words, dim=-1)
             targets = F.normalize((unit[chosen.clamp(min=0)] * known[..., None]).sum(1), dim=-1)
-        half = args.batch // 2
-        rows = np.concatenate([rng.integers(len(pairs), size=half), rng.choice(single, half)])
-        texts = [TEMPLATES[rng.integers(len(TEMPLATES))].format(pairs[i][0]) for i in rows]
-        tokens = tokenizer(texts, padding=True, truncation=True, max_length=40, return_tensors="pt")
-        pooled = model.text_model(**tokens).pooler_output
+        rest = round(args.batch * (1 - args.single))
+        rows = np.concatenate(
+            [rng.integers(len(pairs), size=rest), rng.choice(single, args.batch - rest)]
+        )
+        texts = []
+        for row in rows:
+            before, after = ends[rng.integers(len(ends))]
+            texts.append([start_token, *(before + names[row] + after)[:38], end_token])
+        length = max(map(len, texts))
+        tokens = torch.tensor([text + [end_token] * (length - len(text)) for text in texts])
+        mask = torch.tensor([[1] * len(text) + [0] * (length - len(text)) for text in texts])
+        pooled = model.text_model(input_ids=tokens, attention_mask=mask).pooler_output
         out = F.normalize(model.text_projection(pooled), dim=-1)
         near = 1 - (out * targets[rows]).sum(-1).mean()
         # Single words are also told apart from all the others.
-        apart = F.cross_entropy(20 * out[half:] @ unit.T, chosen[rows[half:], 0])
-        loss = near + 0.1 * apart
+        apart = F.cross_entropy(20 * out[rest:] @ unit.T, chosen[rows[rest:], 0])
+        loss = near + args.apart * apart
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(tower, 1.0)
