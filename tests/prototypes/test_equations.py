@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ttgcd.prototypes.bank import PrototypeBank
-from ttgcd.prototypes.seeding import refine_novel, seed_novel, squared_distances
+from ttgcd.prototypes.seeding import best_novel, refine_novel, seed_novel, squared_distances
 from ttgcd.prototypes.zero_shot import pseudo_labels, zero_shot_probabilities
 
 
@@ -225,3 +225,22 @@ def test_refinement_holds_known_prototypes_and_lowers_the_distance(world) -> Non
     after = squared_distances(features, np.concatenate([known, refined])).sum()
     assert after < before
     np.testing.assert_allclose(np.linalg.norm(refined, axis=1), 1, atol=1e-5)
+
+
+def test_one_try_is_the_papers_draw_and_of_many_the_least_distance_wins(world) -> None:
+    features, known = world["features"], world["known"]
+    once = best_novel(features, known, 3, np.random.default_rng(5))
+    seeds = seed_novel(features, known, 3, np.random.default_rng(5))
+    np.testing.assert_array_equal(once, features[seeds])
+
+    rng, tries = np.random.default_rng(5), []
+    for _ in range(4):
+        drawn = seed_novel(features, known, 3, rng, candidates=2)
+        tries.append(refine_novel(features, known, features[drawn], 2))
+    totals = [
+        sum(2 * (1 - max(slow_dot(v, c) for c in [*known, *novel])) for v in features)
+        for novel in tries
+    ]
+    assert max(totals) - min(totals) > 1e-3
+    found = best_novel(features, known, 3, np.random.default_rng(5), 2, 2, restarts=4)
+    np.testing.assert_array_equal(found, tries[int(np.argmin(totals))])

@@ -21,7 +21,7 @@ from ttgcd.methods.realign import (
     realign_key,
 )
 from ttgcd.prototypes.bank import PrototypeBank
-from ttgcd.prototypes.seeding import refine_novel, seed_novel
+from ttgcd.prototypes.seeding import best_novel
 from ttgcd.prototypes.zero_shot import pseudo_labels, zero_shot_probabilities
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 PRESETS: dict[str, dict[str, Any]] = {
     # The literal method.
     "paper": {},
-    # Better seeds: greedy k-means++ and a few spherical Lloyd steps on the buffer.
-    "robust": {"seed_candidates": 5, "refine_iterations": 5},
+    # Better seeds: greedy k-means++ and spherical Lloyd steps on the buffer, the best of ten tries.
+    "robust": {"seed_candidates": 5, "refine_iterations": 20, "seed_restarts": 10},
 }
 
 
@@ -61,10 +61,11 @@ class Pact(Method):
     known_prototypes: Literal["image", "text"] = "image"
     seed_candidates: int = 1
     refine_iterations: int = 0
+    seed_restarts: int = 1
     continual_lr: float = 0.0
 
     def __post_init__(self) -> None:
-        positive = {"warmup": 2, "realign_batch_size": 1, "seed_candidates": 1}
+        positive = {"warmup": 2, "realign_batch_size": 1, "seed_candidates": 1, "seed_restarts": 1}
         for field, least in positive.items():
             if getattr(self, field) < least:
                 raise InputError(f"{field} must be {least} or more, got {getattr(self, field)}")
@@ -226,8 +227,15 @@ class Pact(Method):
             bank.evidence = np.full(self.task.n_known, np.inf)
         rng = np.random.default_rng([self.task.seed, 0x5EED])
         centres = bank.known[bank.active]
-        seeds = seed_novel(features, centres, self.task.novel, rng, self.seed_candidates)
-        bank.novel = refine_novel(features, centres, features[seeds], self.refine_iterations)
+        bank.novel = best_novel(
+            features,
+            centres,
+            self.task.novel,
+            rng,
+            candidates=self.seed_candidates,
+            iterations=self.refine_iterations,
+            restarts=self.seed_restarts,
+        )
         return bank
 
     # -- stage two: assign, then update -------------------------------------------------------

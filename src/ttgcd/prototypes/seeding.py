@@ -68,3 +68,26 @@ def refine_novel(
         for label in np.unique(nearest[nearest >= 0]):
             novel[label] = normalise(features[nearest == label].sum(axis=0))
     return novel
+
+
+def best_novel(
+    features: np.ndarray,
+    known: np.ndarray,
+    count: int,
+    rng: np.random.Generator,
+    candidates: int = 1,
+    iterations: int = 0,
+    restarts: int = 1,
+) -> np.ndarray:
+    """Novel prototypes: seeded, refined, and of ``restarts`` tries the one of least total D^2.
+
+    The defaults are the paper's single draw of Eq. 6-7.
+    """
+    best, least = np.zeros((0, features.shape[1]), np.float32), np.inf
+    for _ in range(restarts):
+        seeds = seed_novel(features, known, count, rng, candidates)
+        novel = refine_novel(features, known, features[seeds], iterations)
+        total = squared_distances(features, np.concatenate([known, novel])).sum()
+        if total < least:
+            best, least = novel, total
+    return best
