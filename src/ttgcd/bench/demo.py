@@ -15,6 +15,8 @@ from ttgcd.discovery.inputs import make_stream, prepare
 from ttgcd.engines.local import run
 from ttgcd.errors import InputError
 from ttgcd.evaluation import score_stream
+from ttgcd.methods.base import Method
+from ttgcd.methods.pact import PRESETS, Pact
 from ttgcd.methods.registry import load_method
 from ttgcd.streams.base import Source
 from ttgcd.streams.iconshift import iconshift_classes, iconshift_domains, load_iconshift
@@ -48,7 +50,7 @@ def run_demo(
     rivals: Sequence[str],
     progress: Callable[[str, int, int], None],
 ) -> Demo:
-    """Run PACT into ``out`` with a report, then the rivals on the same stream."""
+    """Run PACT into ``out`` with a report, then its other presets and the rivals on the stream."""
     domains = iconshift_domains()
     domain = domain or DOMAIN
     if domain not in domains:
@@ -75,8 +77,11 @@ def run_demo(
     rows = [(f"PACT ({preset})", *(scores[key] / 100 for key in ("all", "known", "novel")))]
     true = _true_ids(labels, [*known, *novel_here])
     inputs = prepare(source, settings, progress)
-    for name in rivals:
-        result = run(load_method(name), inputs.task, make_stream(source, inputs.task.vlm, settings))
+    others: dict[str, Method] = {
+        f"PACT ({other})": Pact.preset(other, warmup=warmup) for other in PRESETS if other != preset
+    }
+    for name, method in {**others, **{name: load_method(name) for name in rivals}}.items():
+        result = run(method, inputs.task, make_stream(source, inputs.task.vlm, settings))
         score = score_stream(result.category, true[result.positions], len(known))
         rows.append((name, score.all, score.known, score.novel))
     header = (
