@@ -16,6 +16,7 @@ from ttgcd.bench.results import Row, read_results
 from ttgcd.bench.table import Table, build_tables, comparable
 from ttgcd.errors import InputError
 
+FIRST = ("main", "domainnet", "cub", "iconshift")  # all methods; the ablations come after
 INTRODUCTION = "introduction"  # the section of the findings that opens the page
 
 
@@ -26,7 +27,7 @@ def write_page(results: Path, output: Path, model: str | None = None) -> Path:
     section ``## NAME`` for each experiment, and ``## introduction``.
     """
     measured = {}
-    for name in experiment_names():
+    for name in sorted(experiment_names(), key=_place):
         rows = read_results(results / f"{name}.jsonl").rows
         rows = [row for row in rows if model in (None, row["model"])]
         if rows:
@@ -46,6 +47,10 @@ def write_page(results: Path, output: Path, model: str | None = None) -> Path:
     except OSError as error:
         raise InputError(f"{output}: cannot write the page ({error})") from error
     return output
+
+
+def _place(name: str) -> tuple[int, str]:
+    return (FIRST.index(name), "") if name in FIRST else (len(FIRST), name)
 
 
 def read_findings(path: Path) -> dict[str, str]:
