@@ -3,8 +3,10 @@
     python training/evaluate.py [--cifar CORPUS/cifar10.npz] [--corruptions 500] [--json OUT.json]
 
 Every image is given the class whose text ("a photo of a {}.") is nearest by cosine. Without
---cifar only IconShift is measured. --corruptions N adds the 15 corruptions at severity 3 and 5 on
-N images of each benchmark (every len/N-th in source order).
+--cifar only IconShift is measured. --corpus CORPUS adds the photographs held back from training;
+with --run RUN they are also named by the word vectors that the text tower should land on.
+--corruptions N adds the 15 corruptions at severity 3 and 5 on N images of each benchmark (every
+len/N-th in source order).
 """
 
 from __future__ import annotations
@@ -68,6 +70,26 @@ def gap(encoded: np.ndarray, anchors: np.ndarray, labels: np.ndarray) -> dict[st
     }
 
 
+def held_back(vlm, folder: Path, run: Path | None) -> dict[str, object]:
+    """The photographs held back from training: named by text, by class, and by word vectors."""
+    from corpus import CIFAR
+    from data import Corpus
+
+    corpus = Corpus(folder)
+    encoded = features(vlm, corpus.photos[corpus.photo_valid])
+    labels = corpus.labels[corpus.photo_valid]
+    anchors = text_anchors(vlm, CIFAR10, cache=False)
+    table: dict[str, object] = {"text": accuracy(encoded, anchors, labels)}
+    for k, name in enumerate(CIFAR10):
+        table[name] = accuracy(encoded[labels == k], anchors, labels[labels == k])
+    if run:
+        saved = torch.load(run / "checkpoint.pt", weights_only=False)
+        rows = [saved["vocabulary"].index(word) for word in CIFAR]
+        words = torch.nn.functional.normalize(saved["words"][rows], dim=-1).numpy()
+        table["word vectors"] = accuracy(encoded, words, labels)
+    return table
+
+
 def corrupted(vlm, images: np.ndarray, labels: np.ndarray, anchors: np.ndarray, count: int) -> dict:
     pick = np.arange(0, len(images), max(1, len(images) // count))[:count]
     table = {"clean": accuracy(features(vlm, images[pick]), anchors, labels[pick])}
@@ -85,6 +107,8 @@ def main() -> None:
     parser.add_argument("--model", default="mini")
     parser.add_argument("--cifar", type=Path)
     parser.add_argument("--corruptions", type=int, default=0)
+    parser.add_argument("--corpus", type=Path)
+    parser.add_argument("--run", type=Path)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     vlm = load_vlm(args.model)
@@ -115,6 +139,8 @@ def main() -> None:
         found["gap cifar10"] = gap(encoded, anchors, labels)
         if args.corruptions:
             found["corrupted cifar10"] = corrupted(vlm, images, labels, anchors, args.corruptions)
+    if args.corpus:
+        found["held-back photographs"] = held_back(vlm, args.corpus, args.run)
     text = json.dumps(found, indent=1)
     print(text)
     if args.json:

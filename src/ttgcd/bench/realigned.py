@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
-import tempfile
 import zipfile
 from collections.abc import Iterator, MutableMapping
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ttgcd.engines.durable import write_atomic
 from ttgcd.methods.realign import Realigned
 from ttgcd.vlm.anchors import cache_folder
 
@@ -45,15 +44,7 @@ class RealignedOnDisk(MutableMapping[str, Realigned]):
         # A cache that cannot be written costs time, not the run.
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    np.savez(file, **arrays)
-                os.replace(temporary, self._path(key))
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
-                raise
+            write_atomic(self._path(key), lambda file: np.savez(file, **arrays))
 
     def __delitem__(self, key: str) -> None:
         self._path(key).unlink(missing_ok=True)
