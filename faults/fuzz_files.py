@@ -49,8 +49,8 @@ def _refusable(handle: Handle) -> Handle:
 
 
 def _state_seeds(sound: Path) -> list[Seed]:
-    from ttgcd.engines.state_files import ARRAYS, VALUES, load_state, save_state
-    from ttgcd.methods.base import State
+    from ttgcd.storage.state import State
+    from ttgcd.storage.state_files import ARRAYS, VALUES, load_state, save_state
 
     folder = sound / "state"
     arrays = {"evidence": np.array([1.0, np.inf]), "known_prototypes": np.eye(2, 8)}

@@ -208,7 +208,7 @@ def _compare(case: Case, whole: Path, out: Path, result: Kills) -> None:
 
 def _phase(out: Path) -> str:
     """How far a run had come when it was killed, from what it left."""
-    from ttgcd.engines.state_files import load_values
+    from ttgcd.storage.state_files import load_values
 
     checkpoints = sorted((out / ".progress").glob("checkpoint-*"))
     if not (out / ".progress/settings.json").exists():

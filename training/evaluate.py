@@ -22,7 +22,7 @@ import torch
 from PIL import Image
 
 from ttgcd.corruptions import KINDS, corrupt
-from ttgcd.streams.iconshift import iconshift_classes, iconshift_domains, load_iconshift
+from ttgcd.datasets.iconshift import iconshift_classes, iconshift_domains, load_iconshift
 from ttgcd.vlm import load_vlm
 from ttgcd.vlm.anchors import text_anchors
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.streams.datasets.tiny import cifar_c
+from tests.datasets.tiny import cifar_c
 from tests.vlm.checkpoints import write_clip
 from ttgcd.corruptions import HELD_OUT, KINDS
 

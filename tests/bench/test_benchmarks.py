@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.bench.conftest import EVALUATION
-from tests.streams.datasets import tiny
+from tests.datasets import tiny
 from ttgcd.bench.results import read_results
 from ttgcd.cli import main
 

@@ -10,9 +10,9 @@ from ttgcd.bench.experiment import (
     load_experiment,
     published_figures,
 )
+from ttgcd.datasets import BENCHMARKS
 from ttgcd.errors import InputError
 from ttgcd.methods.registry import load_method
-from ttgcd.streams.datasets import BENCHMARKS
 
 TABLES_AND_FIGURES = {
     *("main", "domainnet", "cub", "components", "buffer", "estimated_l", "rates", "e_min"),

@@ -11,8 +11,8 @@ from PIL import Image
 from ttgcd.cli import main
 from ttgcd.corruptions import corrupt, files
 from ttgcd.corruptions.files import Recipe, corrupt_array, corrupt_folder
+from ttgcd.datasets import load_benchmark
 from ttgcd.errors import InputError
-from ttgcd.streams.datasets import load_benchmark
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.engines.worlds import (
 )
 from ttgcd.engines.local import Collector, run
 from ttgcd.errors import InputError
-from ttgcd.methods.base import Assignments
+from ttgcd.methods.answer import Answer
 from ttgcd.methods.pact import Pact
 from ttgcd.streams.base import Batch
 
@@ -27,8 +27,8 @@ from ttgcd.streams.base import Batch
 def test_revisions_replace_earlier_answers():
     collector = Collector()
     batch = Batch(("x", "y"), 0, (5, 9), 10)
-    collector.write(batch, Assignments.make(0, np.array([0, 1]), np.ones(2), final=False))
-    collector.write(None, Assignments.make(1, np.array([3]), np.array([0.5])))
+    collector.write(batch, Answer.make(0, np.array([0, 1]), np.ones(2), final=False))
+    collector.write(None, Answer.make(1, np.array([3]), np.array([0.5])))
     result = collector.result()
     assert result.ids == ["x", "y"]
     assert result.positions.tolist() == [5, 9]

@@ -20,8 +20,9 @@ from tests.engines.worlds import (
 )
 from ttgcd.engines.folder import FolderRun, run_to_folder
 from ttgcd.errors import InputError
-from ttgcd.methods.base import Method, State
+from ttgcd.methods.base import Method
 from ttgcd.methods.pact import Pact
+from ttgcd.storage.state import State
 
 
 class Death(BaseException):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ttgcd.engines.table import AssignmentTable
 from ttgcd.errors import InputError
-from ttgcd.methods.base import Assignments
+from ttgcd.methods.answer import Answer
 from ttgcd.streams.base import Batch
 
 
@@ -21,10 +21,8 @@ def batch(start: int, count: int) -> Batch:
     return Batch(ids, start, tuple(range(start, start + count)), start + count)
 
 
-def rows(start: int, categories: list[int], final: bool = True) -> Assignments:
-    return Assignments.make(
-        start, np.array(categories), np.linspace(0, 1, len(categories)), final=final
-    )
+def rows(start: int, categories: list[int], final: bool = True) -> Answer:
+    return Answer.make(start, np.array(categories), np.linspace(0, 1, len(categories)), final=final)
 
 
 def read(table: AssignmentTable, folder) -> list[dict]:
@@ -58,7 +56,7 @@ def test_revised_compares_with_the_first_answer_not_the_last_but_one(tmp_path):
 
 def test_the_first_of_two_answers_in_one_write_is_the_arrival(tmp_path):
     table = AssignmentTable(tmp_path / "parts", ("cat", "dog"))
-    both = Assignments.concat([rows(0, [0, 1], final=False), rows(0, [1, 1])])
+    both = Answer.concat([rows(0, [0, 1], final=False), rows(0, [1, 1])])
     table.write(batch(0, 2), both)
     found = read(table, tmp_path)
     assert [r["category"] for r in found] == [1, 1]

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 from PIL import Image
 
-from ttgcd.methods.base import Assignments
+from ttgcd.methods.answer import Answer
 from ttgcd.report import StreamSummary
 from ttgcd.streams.base import Batch, Source
 
@@ -38,14 +38,14 @@ def batch(start: int, n: int, prefix: str = "img") -> Batch:
     return Batch(tuple(f"{prefix}-{i}" for i in index), start, tuple(index), start + n)
 
 
-def answers(start: int, n: int, categories: int, seed: int = 0, final: bool = True) -> Assignments:
+def answers(start: int, n: int, categories: int, seed: int = 0, final: bool = True) -> Answer:
     """Reproducible answers: those of a sample depend on its index alone."""
     rows = [np.random.default_rng([seed, i]) for i in range(start, start + n)]
     features = np.stack([rng.standard_normal(16) for rng in rows]).astype(np.float32)
     features /= np.linalg.norm(features, axis=1, keepdims=True)
     category = np.array([rng.integers(categories) for rng in rows])
     score = np.array([rng.random() for rng in rows])
-    return Assignments.make(start, category, score, final=final, features=features)
+    return Answer.make(start, category, score, final=final, features=features)
 
 
 def summarise(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.report.streams import Coloured, Page, batch, records, summarise
-from ttgcd.methods.base import Assignments
+from ttgcd.methods.answer import Answer
 from ttgcd.report import StreamSummary, thumbnail, write_report
 from ttgcd.report.layout import layout
 
@@ -114,7 +114,7 @@ def test_embeddings_have_no_pictures_and_the_page_says_so(tmp_path):
 def test_an_empty_stream_and_a_method_without_features(tmp_path):
     summary = StreamSummary(2, 1)
     assert "Nothing was sorted yet" in build(tmp_path / "r.html", summary, health={})
-    summary.write(batch(0, 30), Assignments.make(0, np.arange(30) % 3, np.ones(30)))
+    summary.write(batch(0, 30), Answer.make(0, np.arange(30) % 3, np.ones(30)))
     assert "there is no map" in build(tmp_path / "r.html", summary, health={})
 
 
@@ -122,7 +122,7 @@ def test_a_thousand_categories_stay_small(tmp_path):
     summary = StreamSummary(800, 200, map_points=20)
     for start in range(0, 4000, 500):
         category = np.arange(start, start + 500) % 1000
-        summary.write(batch(start, 500), Assignments.make(start, category, np.ones(500)))
+        summary.write(batch(start, 500), Answer.make(start, category, np.ones(500)))
     picture = "data:image/jpeg;base64," + "A" * 4000  # a photograph of 96 pixels
     text = build(tmp_path / "r.html", summary, thumbnails=lambda at: picture)
     assert len(Page(text).all("article")) == 1000

@@ -9,8 +9,9 @@ import pytest
 
 from tests.report.streams import answers, batch, summarise
 from ttgcd.errors import InputError
-from ttgcd.methods.base import Assignments, State
+from ttgcd.methods.answer import Answer
 from ttgcd.report import StreamSummary
+from ttgcd.storage.state import State
 from ttgcd.streams.base import Batch
 
 
@@ -113,7 +114,7 @@ def test_a_method_that_answers_at_the_end_without_features():
         early = answers(start, 100, 5, seed=1, final=False)
         summary.write(batch(start, 100), early)
     late = answers(0, 300, 5)
-    summary.write(None, Assignments.make(0, late.category, late.score))
+    summary.write(None, Answer.make(0, late.category, late.score))
     np.testing.assert_array_equal(summary.counts, np.bincount(late.category, minlength=5))
     sample = summary.map_sample()
     np.testing.assert_array_equal(sample["category"], late.category[sample["index"]])
@@ -128,7 +129,7 @@ def test_a_method_that_answers_at_the_end_without_features():
 def test_a_method_that_is_silent_until_the_end():
     summary = StreamSummary(2, 1, map_points=10)
     for start in (0, 50):
-        summary.write(batch(start, 50), Assignments.empty())
+        summary.write(batch(start, 50), Answer.empty())
     summary.write(None, answers(0, 100, 3))
     assert summary.counted == 100
     assert len(summary.map_sample()["id"]) == 10
@@ -136,7 +137,7 @@ def test_a_method_that_is_silent_until_the_end():
 
 
 def test_the_last_of_two_answers_in_one_write_counts():
-    both = Assignments.concat([answers(0, 20, 1), answers(0, 20, 1)])
+    both = Answer.concat([answers(0, 20, 1), answers(0, 20, 1)])
     both.category[20:] = 2
     summary = StreamSummary(2, 1)
     summary.write(batch(0, 20), both)
@@ -181,13 +182,13 @@ def test_the_map_sample_is_uniform_and_independent_of_batches():
 
 def test_a_category_out_of_range_is_refused():
     with pytest.raises(ValueError, match="category 3"):
-        StreamSummary(2, 1).write(batch(0, 5), Assignments.make(0, np.full(5, 3), np.ones(5)))
+        StreamSummary(2, 1).write(batch(0, 5), Answer.make(0, np.full(5, 3), np.ones(5)))
 
 
 def test_a_few_last_samples_do_not_make_a_step_of_their_own() -> None:
     summary = StreamSummary(2, 2)
     labels = np.arange(200) % 4
-    rows = Assignments.make(0, labels, np.ones(200))
+    rows = Answer.make(0, labels, np.ones(200))
     arrived = Batch(tuple(map(str, range(200))), 0, tuple(range(200)), 200)
     summary.write(arrived, rows)
     course = summary.timeline(least=64)

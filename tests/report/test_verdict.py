@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.report.streams import batch, summarise
-from ttgcd.methods.base import Assignments
+from ttgcd.methods.answer import Answer
 from ttgcd.report import StreamSummary
 from ttgcd.report.verdict import findings, headline
 
@@ -14,7 +14,7 @@ def level(summary: StreamSummary, **health: object) -> str:
 
 def of(category: np.ndarray, known: int = 3, novel: int = 2) -> StreamSummary:
     summary = StreamSummary(known, novel)
-    summary.write(batch(0, len(category)), Assignments.make(0, category, np.ones(len(category))))
+    summary.write(batch(0, len(category)), Answer.make(0, category, np.ones(len(category))))
     return summary
 
 
@@ -49,7 +49,7 @@ def test_method_trouble_is_pointed_out():
 
 def test_rows_without_a_final_answer_are_pointed_out():
     summary = StreamSummary(3, 2)
-    summary.write(batch(0, 100), Assignments.make(0, np.arange(100) % 5, np.ones(100), final=False))
+    summary.write(batch(0, 100), Answer.make(0, np.arange(100) % 5, np.ones(100), final=False))
     assert level(summary) == "bad"
-    summary.write(None, Assignments.make(0, np.arange(60) % 5, np.ones(60)))
+    summary.write(None, Answer.make(0, np.arange(60) % 5, np.ones(60)))
     assert any("40 samples still wait" in f.text for f in findings(summary, {}))

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ttgcd.bench.measure import fit_warmup
+from ttgcd.datasets.iconshift import iconshift_classes, iconshift_domains, load_iconshift
 from ttgcd.discovery import Discovery, Settings, discover
 from ttgcd.discovery.inputs import make_stream, prepare
 from ttgcd.engines.local import run
@@ -19,7 +20,6 @@ from ttgcd.methods.base import Method
 from ttgcd.methods.pact import PRESETS, Pact
 from ttgcd.methods.registry import load_method
 from ttgcd.streams.base import Source
-from ttgcd.streams.iconshift import iconshift_classes, iconshift_domains, load_iconshift
 
 #: the largest domain
 DOMAIN = "line"

@@ -15,13 +15,14 @@ from ttgcd.bench.images import Decoded, as_decoded, choose
 from ttgcd.bench.memory import PeakMemory
 from ttgcd.bench.realigned import RealignedOnDisk
 from ttgcd.bench.results import Job, Row
+from ttgcd.datasets import Benchmark, load_benchmark
 from ttgcd.engines.local import run
 from ttgcd.evaluation import accuracy_by_part, score_stream
-from ttgcd.methods.base import Assignments, Task, encode_images
+from ttgcd.methods.answer import Answer
+from ttgcd.methods.base import Task, encode_images
 from ttgcd.methods.registry import load_method
 from ttgcd.prototypes.count import estimate_novel_count
 from ttgcd.streams.base import Batch, Source
-from ttgcd.streams.datasets import Benchmark, load_benchmark
 from ttgcd.streams.stream import Stream
 from ttgcd.vlm import load_vlm
 from ttgcd.vlm.anchors import text_anchors
@@ -64,7 +65,7 @@ class BatchClock:
             self._handed = self.now()
             yield batch
 
-    def write(self, batch: Batch | None, rows: Assignments) -> None:
+    def write(self, batch: Batch | None, rows: Answer) -> None:
         if batch is not None:
             self.seconds.append(self.now() - self._handed)
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ttgcd.engines.durable import write_atomic
 from ttgcd.methods.realign import Realigned
+from ttgcd.storage.durable import write_atomic
 from ttgcd.vlm.anchors import cache_folder
 
 

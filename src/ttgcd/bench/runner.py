@@ -88,7 +88,7 @@ def plan(experiment: Experiment, settings: Settings, say: Say) -> list[Job]:
 
 
 def _streams(target: Target, settings: Settings) -> tuple[str, ...]:
-    from ttgcd.streams.datasets import load_benchmark
+    from ttgcd.datasets import load_benchmark
 
     benchmark = load_benchmark(target.name, settings.data, **target.options)
     if target.streams == "evaluation":

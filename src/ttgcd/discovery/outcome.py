@@ -12,7 +12,6 @@ import numpy as np
 
 from ttgcd.discovery.categories import describe_categories
 from ttgcd.discovery.inputs import Inputs
-from ttgcd.engines.durable import write_atomic
 from ttgcd.engines.folder import FolderRun
 from ttgcd.engines.manifest import Clock, manifest
 from ttgcd.evaluation.files import evaluate_files
@@ -20,6 +19,7 @@ from ttgcd.methods.base import Method
 from ttgcd.report.page import write_report
 from ttgcd.report.summary import StreamSummary
 from ttgcd.report.thumbnails import thumbnail
+from ttgcd.storage.durable import write_atomic
 from ttgcd.streams.base import Source
 
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ttgcd.engines.durable import sync_folder, writing
-from ttgcd.engines.state_files import load_state, save_state
-from ttgcd.methods.base import State
+from ttgcd.storage.durable import sync_folder, writing
+from ttgcd.storage.state import State
+from ttgcd.storage.state_files import load_state, save_state
 
 _NAME = re.compile(r"checkpoint-(\d+)")
 _UNFINISHED = "checkpoint.tmp"

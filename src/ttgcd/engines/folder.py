@@ -10,15 +10,16 @@ from typing import Any, Protocol
 
 from ttgcd.engines.checkpoint import Checkpoints
 from ttgcd.engines.consumed import Consumed
-from ttgcd.engines.durable import writing
 from ttgcd.engines.local import Sink, drive
 from ttgcd.engines.output import INPUT, OutputFolder, plain
 from ttgcd.engines.rejected import RejectedFile
 from ttgcd.engines.signals import StopRequest, stop_requests
-from ttgcd.engines.state_files import load_values, save_state
 from ttgcd.engines.table import AssignmentTable
 from ttgcd.errors import InputError
-from ttgcd.methods.base import Method, State, Task
+from ttgcd.methods.base import Method, Task
+from ttgcd.storage.durable import writing
+from ttgcd.storage.state import State
+from ttgcd.storage.state_files import load_values, save_state
 from ttgcd.streams.base import Batch
 from ttgcd.streams.stream import Stream
 

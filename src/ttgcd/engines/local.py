@@ -11,14 +11,15 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ttgcd.errors import InputError
-from ttgcd.methods.base import Assignments, Method, Task
+from ttgcd.methods.answer import Answer
+from ttgcd.methods.base import Method, Task
 from ttgcd.streams.base import Batch
 
 
 class Sink(Protocol):
     """Takes answers as they come. ``batch`` is None for revisions made when the stream ends."""
 
-    def write(self, batch: Batch | None, rows: Assignments) -> None: ...
+    def write(self, batch: Batch | None, rows: Answer) -> None: ...
 
 
 @dataclass
@@ -41,10 +42,10 @@ class Collector:
     def __init__(self) -> None:
         self._ids: list[str] = []
         self._positions: list[int] = []
-        self._answers: list[Assignments] = []
+        self._answers: list[Answer] = []
         self._batches = 0
 
-    def write(self, batch: Batch | None, rows: Assignments) -> None:
+    def write(self, batch: Batch | None, rows: Answer) -> None:
         if batch is not None:
             self._ids.extend(batch.ids)
             self._positions.extend(batch.positions)
@@ -52,7 +53,7 @@ class Collector:
         self._answers.append(rows)
 
     def result(self) -> RunResult:
-        rows = Assignments.concat([_without_features(a) for a in self._answers])
+        rows = Answer.concat([_without_features(a) for a in self._answers])
         columns: dict[str, Any] = {}
         for name in ("category", "score", "margin", "novelty"):
             given = getattr(rows, name)
@@ -66,12 +67,12 @@ class Collector:
         )
 
 
-def _without_features(rows: Assignments) -> Assignments:
+def _without_features(rows: Answer) -> Answer:
     names = ("index", "category", "score", "margin", "final", "novelty")
-    return Assignments(**{name: getattr(rows, name) for name in names})
+    return Answer(**{name: getattr(rows, name) for name in names})
 
 
-def check_finite(batch: Batch | None, rows: Assignments) -> None:
+def check_finite(batch: Batch | None, rows: Answer) -> None:
     """Stop at the batch where NaN or infinite values arise, before any sink has seen them."""
     bad = ~(np.isfinite(rows.score) & np.isfinite(rows.margin))
     if rows.features is not None:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ttgcd.engines.checkpoint import Checkpoints
-from ttgcd.engines.durable import sync_folder, write_atomic, writing
 from ttgcd.engines.lock import only_process
-from ttgcd.engines.state_files import VALUES, load_values
 from ttgcd.errors import InputError
+from ttgcd.storage.durable import sync_folder, write_atomic, writing
+from ttgcd.storage.state_files import VALUES, load_values
 
 Standing = Literal["empty", "begun", "unfinished", "finished", "foreign"]
 

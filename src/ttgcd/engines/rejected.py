@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ttgcd.engines.durable import write_atomic, writing
 from ttgcd.errors import InputError
+from ttgcd.storage.durable import write_atomic, writing
 from ttgcd.streams.base import Rejected
 
 _HEADER = "id,reason\n"

@@ -15,9 +15,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from ttgcd.engines.durable import write_atomic, writing
 from ttgcd.errors import InputError
-from ttgcd.methods.base import Assignments, State, category_name
+from ttgcd.methods.answer import Answer
+from ttgcd.methods.base import category_name
+from ttgcd.storage.durable import write_atomic, writing
+from ttgcd.storage.state import State
 from ttgcd.streams.base import Batch
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ class AssignmentTable:
         """Rows so far, settled or not."""
         return self._base + len(self._ids)
 
-    def write(self, batch: Batch | None, rows: Assignments) -> None:
+    def write(self, batch: Batch | None, rows: Answer) -> None:
         if batch is not None:
             self._arrive(batch)
         self._answer(rows)
@@ -77,7 +79,7 @@ class AssignmentTable:
             self._rows[name] = np.concatenate([self._rows[name], new])
         self.batches += 1
 
-    def _answer(self, rows: Assignments) -> None:
+    def _answer(self, rows: Answer) -> None:
         at = rows.index - self._base
         if len(at) and (at.min() < 0 or at.max() >= len(self._ids)):
             raise RuntimeError("the method answers for samples that are settled or unknown")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from ttgcd.errors import InputError
+from ttgcd.methods.answer import Answer
+from ttgcd.storage.state import State
 
 if TYPE_CHECKING:
     from ttgcd.methods.realign import Realigned
@@ -17,16 +19,6 @@ if TYPE_CHECKING:
     from ttgcd.vlm.base import VLM
 
 DEFAULT_TEMPLATES = ("a photo of a {}.",)
-
-
-class State(NamedTuple):
-    """What a method needs to go on: plain arrays and JSON values.
-
-    ``values["seen"]`` is the stream index at which reading goes on.
-    """
-
-    arrays: dict[str, np.ndarray]
-    values: dict[str, Any]
 
 
 def _ignore_progress(phase: str, done: int, total: int) -> None:
@@ -75,78 +67,6 @@ class Task:
         return len(self.known)
 
 
-@dataclass(frozen=True)
-class Assignments:
-    """Answers, one row a sample; rows of earlier samples are revisions.
-
-    ``category`` is k for known class k and K + l for novel category l; ``score`` the similarity to
-    the category's prototype; ``margin`` the zero-shot confidence omega (Eq. 2); ``novelty`` grows
-    with the evidence that the sample is of no known class; ``final`` is False while the method may
-    still revise the row.
-    """
-
-    index: np.ndarray
-    category: np.ndarray
-    score: np.ndarray
-    margin: np.ndarray
-    final: np.ndarray
-    novelty: np.ndarray
-    features: np.ndarray | None = None
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-    @classmethod
-    def make(
-        cls,
-        start: int,
-        category: np.ndarray,
-        score: np.ndarray,
-        margin: np.ndarray | None = None,
-        novelty: np.ndarray | None = None,
-        final: bool = True,
-        features: np.ndarray | None = None,
-    ) -> Assignments:
-        """Rows for consecutive samples beginning at stream index ``start``."""
-        n = len(category)
-        zeros = np.zeros(n, np.float32)
-        return cls(
-            index=np.arange(start, start + n, dtype=np.int64),
-            category=np.asarray(category, np.int64),
-            score=np.asarray(score, np.float32),
-            margin=zeros if margin is None else np.asarray(margin, np.float32),
-            final=np.full(n, final),
-            novelty=zeros if novelty is None else np.asarray(novelty, np.float32),
-            features=features,
-        )
-
-    @classmethod
-    def empty(cls) -> Assignments:
-        return cls.make(0, np.empty(0), np.empty(0))
-
-    @classmethod
-    def concat(cls, parts: Sequence[Assignments]) -> Assignments:
-        """Rows of several answers, in the order given."""
-        parts = [part for part in parts if len(part)]
-        if not parts:
-            return cls.empty()
-        if len(parts) == 1:
-            return parts[0]
-        names = ("index", "category", "score", "margin", "final", "novelty")
-        columns = {name: np.concatenate([getattr(p, name) for p in parts]) for name in names}
-        whole = [p.features for p in parts if p.features is not None]
-        features = np.concatenate(whole) if len(whole) == len(parts) else None
-        return cls(**columns, features=features)
-
-    def at(self, rows: np.ndarray) -> Assignments:
-        """The selected rows (boolean mask or positions)."""
-        names = ("index", "category", "score", "margin", "final", "novelty")
-        columns = {name: getattr(self, name)[rows] for name in names}
-        return replace(
-            self, **columns, features=None if self.features is None else self.features[rows]
-        )
-
-
 class Method(ABC):
     """One way to name and group a stream.
 
@@ -172,15 +92,15 @@ class Method(ABC):
             task.vlm.reset()
 
     @abstractmethod
-    def observe(self, batch: Batch) -> Assignments:
+    def observe(self, batch: Batch) -> Answer:
         """Answer for a batch and learn from it; may revise earlier rows."""
 
     @abstractmethod
-    def finish(self) -> Assignments:
+    def finish(self) -> Answer:
         """The stream is over: the last revisions."""
 
     @abstractmethod
-    def predict(self, batch: Batch) -> Assignments:
+    def predict(self, batch: Batch) -> Answer:
         """Answer without learning: state is left as it was."""
 
     @abstractmethod

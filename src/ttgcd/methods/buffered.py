@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ttgcd.errors import InputError
-from ttgcd.methods.base import Assignments, Method, State, Task
+from ttgcd.methods.answer import Answer
+from ttgcd.methods.base import Method, Task
 from ttgcd.methods.zero_shot import zero_shot_rows
+from ttgcd.storage.state import State
 
 if TYPE_CHECKING:
     from ttgcd.streams.base import Batch
@@ -38,11 +40,11 @@ class Buffered(Method):
         """Set up the categories from the features of the buffered batches."""
 
     @abstractmethod
-    def answer(self, start: int, features: np.ndarray) -> Assignments:
+    def answer(self, start: int, features: np.ndarray) -> Answer:
         """The answer of the present state; changes nothing."""
 
     @abstractmethod
-    def learn(self, batch: Batch, features: np.ndarray, warming: bool) -> Assignments:
+    def learn(self, batch: Batch, features: np.ndarray, warming: bool) -> Answer:
         """Answer for a batch and learn from it; ``warming`` for a batch of the buffer."""
 
     @abstractmethod
@@ -61,7 +63,7 @@ class Buffered(Method):
         self._seen = 0
         self._buffer: list[tuple[Batch, np.ndarray]] = []
 
-    def observe(self, batch: Batch) -> Assignments:
+    def observe(self, batch: Batch) -> Answer:
         features = self.encode(batch)
         self._seen += len(batch)
         if self.begun:
@@ -72,29 +74,29 @@ class Buffered(Method):
             return zero_shot_rows(self.task, batch.start, features, final=False)
         return self._end_warmup()
 
-    def finish(self) -> Assignments:
-        return self._end_warmup() if self._buffer else Assignments.empty()
+    def finish(self) -> Answer:
+        return self._end_warmup() if self._buffer else Answer.empty()
 
-    def predict(self, batch: Batch) -> Assignments:
+    def predict(self, batch: Batch) -> Answer:
         features = self.encode(batch)
         if not self.begun:
             return zero_shot_rows(self.task, batch.start, features, final=False)
         return self.answer(batch.start, features)
 
-    def _end_warmup(self) -> Assignments:
+    def _end_warmup(self) -> Answer:
         self.begin([features for _, features in self._buffer])
         self.begun = True
         rows = [self.learn(batch, features, warming=True) for batch, features in self._buffer]
         self._buffer = []
-        return Assignments.concat(rows)
+        return Answer.concat(rows)
 
-    def rows(self, start: int, features: np.ndarray, cosines: np.ndarray) -> Assignments:
+    def rows(self, start: int, features: np.ndarray, cosines: np.ndarray) -> Answer:
         """Nearest of the categories 0..K-1 (known) and K.. (novel) for given cosines."""
         n_known = self.task.n_known
         known_best = cosines[:, :n_known].max(axis=1, initial=-1.0)
         novel_best = cosines[:, n_known:].max(axis=1, initial=-1.0)
         text = zero_shot_rows(self.task, start, features)
-        return Assignments.make(
+        return Answer.make(
             start,
             cosines.argmax(axis=1),
             cosines.max(axis=1),

@@ -11,7 +11,8 @@ import torch
 from torch.nn import functional as F
 
 from ttgcd.errors import InputError
-from ttgcd.methods.base import Assignments, Task
+from ttgcd.methods.answer import Answer
+from ttgcd.methods.base import Task
 from ttgcd.methods.buffered import Buffered
 from ttgcd.methods.realign import load_optimiser_arrays, optimiser_arrays
 from ttgcd.prototypes.bank import normalise
@@ -69,7 +70,7 @@ class PrototypeClassifier(Buffered):
         self.bank = torch.nn.Parameter(torch.from_numpy(rows.astype(np.float32)))
         self._optimiser = self.make_optimiser()
 
-    def learn(self, batch: Batch, features: np.ndarray, warming: bool) -> Assignments:
+    def learn(self, batch: Batch, features: np.ndarray, warming: bool) -> Answer:
         answer = self.answer(batch.start, features)
         known = torch.from_numpy(self._known(features))
         with torch.enable_grad():
@@ -88,7 +89,7 @@ class PrototypeClassifier(Buffered):
         with torch.no_grad():
             self.bank.copy_(F.normalize(self.bank, dim=1))
 
-    def answer(self, start: int, features: np.ndarray) -> Assignments:
+    def answer(self, start: int, features: np.ndarray) -> Answer:
         return self.rows(start, features, features @ self.bank.detach().numpy().T)
 
     def _known(self, features: np.ndarray) -> np.ndarray:

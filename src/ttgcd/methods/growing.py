@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ttgcd.errors import InputError
-from ttgcd.methods.base import Assignments
+from ttgcd.methods.answer import Answer
 from ttgcd.methods.buffered import Buffered
 from ttgcd.methods.zero_shot import zero_shot_rows
 from ttgcd.prototypes.bank import PrototypeBank
@@ -64,7 +64,7 @@ class Growing(Buffered):
             any_known = np.isfinite(best).all()
             self.cut = mixture_threshold(best, self.task.seed) - 1e-6 if any_known else 1.0
 
-    def learn(self, batch: Batch, features: np.ndarray, warming: bool) -> Assignments:
+    def learn(self, batch: Batch, features: np.ndarray, warming: bool) -> Answer:
         assert self.cut is not None
         text = zero_shot_rows(self.task, batch.start, features)
         categories = text.category.copy()
@@ -95,7 +95,7 @@ class Growing(Buffered):
         cosines[:, ~self.centres.any(axis=1)] = -np.inf
         return cosines
 
-    def answer(self, start: int, features: np.ndarray) -> Assignments:
+    def answer(self, start: int, features: np.ndarray) -> Answer:
         cosines = self.cosines(features)
         if not self.centres.any():
             return zero_shot_rows(self.task, start, features)

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from ttgcd.methods.base import Assignments, Method, State, Task
+from ttgcd.methods.answer import Answer
+from ttgcd.methods.base import Method, Task
 from ttgcd.methods.zero_shot import zero_shot_rows
 from ttgcd.prototypes.bank import normalise
+from ttgcd.storage.state import State
 
 if TYPE_CHECKING:
     from ttgcd.streams.base import Batch
@@ -35,22 +37,22 @@ class Offline(Method):
         self._features: list[np.ndarray] = []
         self._seen = 0
 
-    def observe(self, batch: Batch) -> Assignments:
+    def observe(self, batch: Batch) -> Answer:
         features = self.encode(batch)
         self._features.append(features)
         self._seen += len(batch)
         return zero_shot_rows(self.task, batch.start, features, final=False)
 
-    def finish(self) -> Assignments:
+    def finish(self) -> Answer:
         if not self._seen:
-            return Assignments.empty()
+            return Answer.empty()
         features = np.concatenate(self._features)
         text = zero_shot_rows(self.task, 0, features)
         categories, centres = self.cluster(features, text.margin)
         self.centres = normalise(np.asarray(centres, np.float32))
         return self._rows(text, features, categories)
 
-    def predict(self, batch: Batch) -> Assignments:
+    def predict(self, batch: Batch) -> Answer:
         features = self.encode(batch)
         if self.centres is None:
             return zero_shot_rows(self.task, batch.start, features, final=False)
@@ -59,9 +61,9 @@ class Offline(Method):
         text = zero_shot_rows(self.task, batch.start, features)
         return self._rows(text, features, cosines.argmax(axis=1))
 
-    def _rows(self, text: Assignments, features: np.ndarray, categories: np.ndarray) -> Assignments:
+    def _rows(self, text: Answer, features: np.ndarray, categories: np.ndarray) -> Answer:
         assert self.centres is not None
-        return Assignments.make(
+        return Answer.make(
             int(text.index[0]) if len(text) else 0,
             categories,
             np.einsum("nd,nd->n", features, self.centres[categories]),

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from ttgcd.errors import InputError
-from ttgcd.methods.base import Assignments, Method, State, Task, encode_images
+from ttgcd.methods.answer import Answer
+from ttgcd.methods.base import Method, Task, encode_images
 from ttgcd.methods.realign import (
     Optimiser,
     Realigned,
@@ -23,6 +24,7 @@ from ttgcd.methods.realign import (
 from ttgcd.prototypes.bank import PrototypeBank
 from ttgcd.prototypes.seeding import best_novel
 from ttgcd.prototypes.zero_shot import pseudo_labels, zero_shot_probabilities
+from ttgcd.storage.state import State
 
 if TYPE_CHECKING:
     from ttgcd.streams.base import Batch
@@ -107,7 +109,7 @@ class Pact(Method):
         self._saved_norms: dict[str, np.ndarray] = {}
         self._first_prototypes = np.zeros((0, task.anchors.shape[1]), np.float32)
 
-    def observe(self, batch: Batch) -> Assignments:
+    def observe(self, batch: Batch) -> Answer:
         if self.bank is not None:
             return self._stream(batch)
         filling, rest = batch.split(min(len(batch), self.warmup - self._seen))
@@ -115,14 +117,14 @@ class Pact(Method):
         if self._seen < self.warmup:
             return provisional
         revised = self._end_warmup()
-        return Assignments.concat([revised, self._stream(rest)]) if len(rest) else revised
+        return Answer.concat([revised, self._stream(rest)]) if len(rest) else revised
 
-    def finish(self) -> Assignments:
+    def finish(self) -> Answer:
         if self.bank is None and self._seen > 0:
             return self._end_warmup()
-        return Assignments.empty()
+        return Answer.empty()
 
-    def predict(self, batch: Batch) -> Assignments:
+    def predict(self, batch: Batch) -> Answer:
         features = self.encode(batch)
         labels, margins = self._text_says(features)
         if self.bank is None:
@@ -131,7 +133,7 @@ class Pact(Method):
 
     # -- stage one: buffer, re-alignment, prototypes ------------------------------------------
 
-    def _fill(self, batch: Batch) -> Assignments:
+    def _fill(self, batch: Batch) -> Answer:
         """Keep the samples and answer provisionally with the text label of theta_0 (Eq. 2)."""
         features = self.encode(batch)
         labels, margins = self._text_says(features)
@@ -140,7 +142,7 @@ class Pact(Method):
         self._seen += len(batch)
         return self._text_answer(batch, features, labels, margins)
 
-    def _end_warmup(self) -> Assignments:
+    def _end_warmup(self) -> Answer:
         features, labels, margins = (np.concatenate(part) for part in zip(*self._zero_shot))
         if self.task.vlm is not None:
             images = torch.cat([batch.images for batch in self._buffer if batch.images is not None])
@@ -240,7 +242,7 @@ class Pact(Method):
 
     # -- stage two: assign, then update -------------------------------------------------------
 
-    def _stream(self, batch: Batch) -> Assignments:
+    def _stream(self, batch: Batch) -> Answer:
         assert self.bank is not None
         features = self.encode(batch)
         labels, margins = self._text_says(features)
@@ -277,15 +279,15 @@ class Pact(Method):
 
     def _text_answer(
         self, batch: Batch, features: np.ndarray, labels: np.ndarray, margins: np.ndarray
-    ) -> Assignments:
+    ) -> Answer:
         score = np.einsum("nd,nd->n", features, self.task.anchors[labels])
-        return Assignments.make(
+        return Answer.make(
             batch.start, labels, score, margins, novelty=-score, final=False, features=features
         )
 
     def _answer(
         self, start: int, features: np.ndarray, labels: np.ndarray, margins: np.ndarray
-    ) -> Assignments:
+    ) -> Answer:
         """Nearest prototype (Eq. 9); the text label while there is no prototype at all."""
         assert self.bank is not None
         n_known = self.task.n_known
@@ -297,7 +299,7 @@ class Pact(Method):
         score[nothing] = 0.0
         known_best = cosines[:, :n_known].max(axis=1, initial=-1.0)
         novel_best = cosines[:, n_known:].max(axis=1, initial=-1.0)
-        return Assignments.make(
+        return Answer.make(
             start, category, score, margins, novelty=novel_best - known_best, features=features
         )
 

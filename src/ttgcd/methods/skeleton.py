@@ -16,10 +16,11 @@ import torch
 from torch.nn import functional as F
 
 from ttgcd.errors import InputError
-from ttgcd.methods.base import State, Task, encode_images
+from ttgcd.methods.base import Task, encode_images
 from ttgcd.methods.realign import load_optimiser_arrays, optimiser_arrays
 from ttgcd.methods.split import Look, SplitThenCluster
 from ttgcd.prototypes.mixture import known_posterior
+from ttgcd.storage.state import State
 
 if TYPE_CHECKING:
     from ttgcd.streams.base import Batch

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ttgcd.methods.base import Assignments, Method, State, Task
+from ttgcd.methods.answer import Answer
+from ttgcd.methods.base import Method, Task
 from ttgcd.prototypes.bank import normalise
 from ttgcd.prototypes.kmeans import kmeans, nearest
 from ttgcd.prototypes.mixture import known_mask
 from ttgcd.prototypes.zero_shot import pseudo_labels, zero_shot_probabilities
+from ttgcd.storage.state import State
 
 if TYPE_CHECKING:
     from ttgcd.streams.base import Batch
@@ -64,7 +66,7 @@ class SplitThenCluster(Method):
         """Mask of the known samples of a batch."""
         return known_mask(cosines.max(axis=1), self.task.seed)
 
-    def observe(self, batch: Batch) -> Assignments:
+    def observe(self, batch: Batch) -> Answer:
         look = self.look(batch)
         rows = self._rows(batch.start, look)
         novel = self._novel_rows(look)
@@ -79,17 +81,17 @@ class SplitThenCluster(Method):
         """More of the novel samples that must be remembered until the end."""
         return {}
 
-    def finish(self) -> Assignments:
+    def finish(self) -> Answer:
         if not self._seen:
-            return Assignments.empty()
+            return Answer.empty()
         kept = self._remembered()
         features = self.novel_features(kept)
         clusters = kmeans(features, self.task.novel, self.task.seed)
         self.centres = normalise(clusters.centres)
         if not len(self.centres):
-            return Assignments.empty()
+            return Answer.empty()
         score = np.einsum("nd,nd->n", features, self.centres[clusters.labels])
-        return Assignments(
+        return Answer(
             index=kept["index"],
             category=self.task.n_known + clusters.labels,
             score=score.astype(np.float32),
@@ -103,7 +105,7 @@ class SplitThenCluster(Method):
         """The features that are clustered."""
         return kept["features"]
 
-    def predict(self, batch: Batch) -> Assignments:
+    def predict(self, batch: Batch) -> Answer:
         look = self.glance(batch)
         rows = self._rows(batch.start, look)
         novel = self._novel_rows(look)
@@ -133,13 +135,13 @@ class SplitThenCluster(Method):
     def _novel_rows(self, look: Look) -> np.ndarray:
         return ~look.known if self.task.novel else np.zeros(len(look.known), bool)
 
-    def _rows(self, start: int, look: Look) -> Assignments:
+    def _rows(self, start: int, look: Look) -> Answer:
         """Known samples by argmax over the anchors, final; novel ones provisionally K."""
         cosines = look.features @ look.anchors.T
         _, margins = pseudo_labels(
             zero_shot_probabilities(look.features, look.anchors, self.task.logit_scale)
         )
-        rows = Assignments.make(
+        rows = Answer.make(
             start,
             cosines.argmax(axis=1),
             cosines.max(axis=1),

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ttgcd.methods.base import Assignments, Method, State, Task
+from ttgcd.methods.answer import Answer
+from ttgcd.methods.base import Method, Task
 from ttgcd.prototypes.zero_shot import pseudo_labels, zero_shot_probabilities
+from ttgcd.storage.state import State
 
 if TYPE_CHECKING:
     from ttgcd.streams.base import Batch
 
 
-def zero_shot_rows(task: Task, start: int, features: np.ndarray, final: bool = True) -> Assignments:
+def zero_shot_rows(task: Task, start: int, features: np.ndarray, final: bool = True) -> Answer:
     """The text label of every sample (Eq. 1), its cosine and its margin (Eq. 2)."""
     labels, margins = pseudo_labels(
         zero_shot_probabilities(features, task.anchors, task.logit_scale)
     )
     best = np.einsum("nd,nd->n", features, task.anchors[labels])
-    return Assignments.make(
-        start, labels, best, margins, novelty=-best, final=final, features=features
-    )
+    return Answer.make(start, labels, best, margins, novelty=-best, final=final, features=features)
 
 
 @dataclass(kw_only=True)
@@ -35,14 +35,14 @@ class ZeroShot(Method):
         super().start(task)
         self._seen = 0
 
-    def observe(self, batch: Batch) -> Assignments:
+    def observe(self, batch: Batch) -> Answer:
         self._seen += len(batch)
         return self.predict(batch)
 
-    def finish(self) -> Assignments:
-        return Assignments.empty()
+    def finish(self) -> Answer:
+        return Answer.empty()
 
-    def predict(self, batch: Batch) -> Assignments:
+    def predict(self, batch: Batch) -> Answer:
         return zero_shot_rows(self.task, batch.start, self.encode(batch))
 
     def prototypes(self) -> np.ndarray:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ttgcd.errors import InputError
-from ttgcd.methods.base import Assignments, State
+from ttgcd.methods.answer import Answer
 from ttgcd.report.ranking import Ranking, signatures
 from ttgcd.report.sample import Sample, priorities
+from ttgcd.storage.state import State
 
 if TYPE_CHECKING:
     from ttgcd.streams.base import Batch
@@ -63,7 +64,7 @@ class StreamSummary:
 
     # -- the stream ---------------------------------------------------------------------------
 
-    def write(self, batch: Batch | None, rows: Assignments) -> None:
+    def write(self, batch: Batch | None, rows: Answer) -> None:
         """Take the answer to a batch; ``batch`` is None for what a method says at the end."""
         rows = _last_word(rows)
         if len(rows):
@@ -87,14 +88,14 @@ class StreamSummary:
         for i, name, position in zip(index.tolist(), batch.ids, batch.positions):
             self._waiting[i] = (name, int(position))
 
-    def _count(self, final: Assignments) -> None:
+    def _count(self, final: Answer) -> None:
         while final.index.max() >= len(self._table) * self._width:
             merged = self._table[0::2] + self._table[1::2]
             self._table = np.concatenate([merged, np.zeros_like(merged)])
             self._width *= 2
         np.add.at(self._table, (final.index // self._width, final.category), 1)
 
-    def _rank(self, final: Assignments) -> None:
+    def _rank(self, final: Answer) -> None:
         named = [self._waiting.pop(i, None) for i in final.index.tolist()]
         there = np.array([entry is not None for entry in named])
         if not there.any():
@@ -220,7 +221,7 @@ class StreamSummary:
             getattr(self, f"_{part}").load(part_arrays, values[part])
 
 
-def _last_word(rows: Assignments) -> Assignments:
+def _last_word(rows: Answer) -> Answer:
     """One row a sample: the last one given."""
     _, first = np.unique(rows.index[::-1], return_index=True)
     if len(first) == len(rows):

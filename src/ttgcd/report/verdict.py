@@ -101,7 +101,7 @@ def _spread(summary: StreamSummary) -> list[Finding]:
         found.append(
             Finding(
                 "good",
-                "Assignments are spread as if over "
+                "Answer are spread as if over "
                 f"{math.exp(summary.entropy()):.1f} equally large categories; none "
                 f"swallows the others (the largest holds {largest:.0%}).",
             )

@@ -9,8 +9,10 @@ import numpy as np
 import torch
 
 from tests.fakes import FakeVLM, batches, image_world
-from ttgcd.methods.base import Assignments, Method, State, Task
+from ttgcd.methods.answer import Answer
+from ttgcd.methods.base import Method, Task
 from ttgcd.methods.registry import METHODS, load_method, method_class
+from ttgcd.storage.state import State
 from ttgcd.vlm.anchors import text_anchors
 
 NAMES = ("cat", "dog", "red car", "old house", "tall tree")
@@ -42,7 +44,7 @@ def make(name: str) -> Method:
 class Run:
     """Answers in the order they came, and the last word on every sample."""
 
-    parts: list[Assignments]
+    parts: list[Answer]
     category: np.ndarray
     final: np.ndarray
 
@@ -78,7 +80,7 @@ def run(method: Method, task: Task, data: torch.Tensor | np.ndarray, size: int =
     return summary(parts, len(data))
 
 
-def summary(parts: list[Assignments], count: int) -> Run:
+def summary(parts: list[Answer], count: int) -> Run:
     category = np.full(count, -1, np.int64)
     final = np.zeros(count, bool)
     for part in parts:
@@ -87,7 +89,7 @@ def summary(parts: list[Assignments], count: int) -> Run:
     return Run(parts, category, final)
 
 
-def equal(a: Assignments, b: Assignments) -> bool:
+def equal(a: Answer, b: Answer) -> bool:
     same = all(np.array_equal(getattr(a, c), getattr(b, c)) for c in COLUMNS)
     if a.features is None or b.features is None:
         return same and a.features is b.features

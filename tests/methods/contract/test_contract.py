@@ -25,8 +25,8 @@ from tests.methods.contract.checks import (
     task_for,
 )
 from ttgcd.errors import InputError
-from ttgcd.methods.base import State
 from ttgcd.methods.registry import load_method, method_class
+from ttgcd.storage.state import State
 
 
 @pytest.fixture(autouse=True)

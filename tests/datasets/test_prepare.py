@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 
 from ttgcd.cli import main
+from ttgcd.datasets import prepare
 from ttgcd.errors import InputError
-from ttgcd.streams.datasets import prepare
 
 
 def package(path: Path, test_labels: list[int], sheet: np.ndarray) -> None:

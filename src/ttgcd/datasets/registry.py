@@ -6,16 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ttgcd.errors import InputError
-from ttgcd.streams.datasets.benchmark import Benchmark
-from ttgcd.streams.datasets.cifar import load_cifar
-from ttgcd.streams.datasets.folders import (
+from ttgcd.datasets.benchmark import Benchmark
+from ttgcd.datasets.cifar import load_cifar
+from ttgcd.datasets.folders import (
     load_cub_c,
     load_domainnet,
     load_image_folder,
     load_imagenet_c,
 )
-from ttgcd.streams.datasets.icons import load_iconshift_benchmark
+from ttgcd.datasets.icons import load_iconshift_benchmark
+from ttgcd.errors import InputError
 
 BENCHMARKS: dict[str, Callable[..., Benchmark]] = {
     "cifar10-c": load_cifar,

@@ -10,16 +10,16 @@ import numpy as np
 
 from ttgcd.corruptions import HELD_OUT, KINDS, SEVERITIES
 from ttgcd.corruptions.files import META
-from ttgcd.errors import InputError
-from ttgcd.streams.base import Source
-from ttgcd.streams.datasets.benchmark import Benchmark, find_root, images_in, open_files
-from ttgcd.streams.datasets.classes import (
+from ttgcd.datasets.benchmark import Benchmark, find_root, images_in, open_files
+from ttgcd.datasets.classes import (
     class_names,
     folder_names,
     load_split,
     make_split,
     split_by_names,
 )
+from ttgcd.errors import InputError
+from ttgcd.streams.base import Source
 
 CUB_KINDS = ("fog", "frost", "gaussian_noise", "impulse_noise", "shot_noise", "snow", "zoom_blur")
 CUB_HELD_OUT = ("spatter", "speckle_noise")

@@ -11,11 +11,11 @@ import numpy as np
 
 from ttgcd.corruptions import HELD_OUT, KINDS, SEVERITIES
 from ttgcd.corruptions.files import META
+from ttgcd.datasets.benchmark import Benchmark, find_root
+from ttgcd.datasets.classes import class_names, load_split
 from ttgcd.errors import InputError
 from ttgcd.streams.arrays import Rows
 from ttgcd.streams.base import Source
-from ttgcd.streams.datasets.benchmark import Benchmark, find_root
-from ttgcd.streams.datasets.classes import class_names, load_split
 
 OFFICIAL_IMAGES = 10_000
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.streams.datasets import tiny
+from tests.datasets import tiny
 from ttgcd.corruptions import HELD_OUT, KINDS
+from ttgcd.datasets import BENCHMARKS, Benchmark, load_benchmark
+from ttgcd.datasets.classes import folder_names
 from ttgcd.errors import InputError
-from ttgcd.streams.datasets import BENCHMARKS, Benchmark, load_benchmark
-from ttgcd.streams.datasets.classes import folder_names
 
 
 def true_names(benchmark: Benchmark, categories: np.ndarray) -> list[str]:

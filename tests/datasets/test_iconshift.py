@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 from ttgcd import data
+from ttgcd.datasets.iconshift import iconshift_classes, iconshift_domains, load_iconshift
 from ttgcd.errors import InputError
 from ttgcd.streams.base import Source
-from ttgcd.streams.iconshift import iconshift_classes, iconshift_domains, load_iconshift
 
 INDEX = json.loads(data.path("iconshift", "index.json").read_text())
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from ttgcd import data
 from ttgcd.corruptions import KINDS, corrupt
-from ttgcd.streams.datasets import load_benchmark
+from ttgcd.datasets import load_benchmark
+from ttgcd.datasets.iconshift import iconshift_domains, load_iconshift
 from ttgcd.streams.decode import decode
-from ttgcd.streams.iconshift import iconshift_domains, load_iconshift
 
 
 def test_streams_and_split() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ttgcd.streams.datasets.classes import folder_names
-from ttgcd.streams.datasets.folders import DOMAINS
+from ttgcd.datasets.classes import folder_names
+from ttgcd.datasets.folders import DOMAINS
 
 
 def cifar_c(root: Path, kinds: Sequence[str], images: int = 20, n_classes: int = 10) -> Path:

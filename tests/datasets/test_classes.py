@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from ttgcd import data
-from ttgcd.errors import InputError
-from ttgcd.streams.datasets.classes import (
+from ttgcd.datasets.classes import (
     class_names,
     folder_names,
     load_split,
@@ -17,6 +16,7 @@ from ttgcd.streams.datasets.classes import (
     split_by_names,
     split_record,
 )
+from ttgcd.errors import InputError
 
 SIZES = {"cifar10": 10, "cifar100": 100, "imagenet": 1000, "cub": 200, "domainnet": 345}
 KNOWN = {"cifar10": 5, "cifar100": 50, "imagenet": 500, "cub": 100, "domainnet": 172}

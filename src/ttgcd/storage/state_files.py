@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ttgcd.engines.durable import write_atomic
 from ttgcd.errors import InputError
-from ttgcd.methods.base import State
+from ttgcd.storage.durable import write_atomic
+from ttgcd.storage.state import State
 
 FORMAT = "ttgcd.state"
 VERSION = 1

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.streams.datasets import tiny
+from tests.datasets import tiny
 from ttgcd.cli import main
 from ttgcd.corruptions import ALL_KINDS, KINDS
+from ttgcd.datasets import verify as module
+from ttgcd.datasets.verify import verify
 from ttgcd.errors import InputError
-from ttgcd.streams.datasets import verify as module
-from ttgcd.streams.datasets.verify import verify
 
 
 @pytest.fixture

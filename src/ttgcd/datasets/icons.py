@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from ttgcd.corruptions import HELD_OUT, KINDS, SEVERITIES, corrupt
+from ttgcd.datasets.benchmark import Benchmark
+from ttgcd.datasets.classes import Split
 from ttgcd.errors import InputError
 from ttgcd.streams.base import Source
-from ttgcd.streams.datasets.benchmark import Benchmark
-from ttgcd.streams.datasets.classes import Split
 from ttgcd.streams.decode import decode
 
 
@@ -40,7 +40,7 @@ def load_iconshift_benchmark(
     name: str, root: Path | str | None = None, severity: int = 5
 ) -> Benchmark:
     """One stream a style, then one a corruption over the icons of all styles."""
-    from ttgcd.streams.iconshift import ALL, iconshift_classes, iconshift_domains, load_iconshift
+    from ttgcd.datasets.iconshift import ALL, iconshift_classes, iconshift_domains, load_iconshift
 
     if severity not in SEVERITIES:
         raise InputError(f"severity is {severity!r}: it must be 1, 2, 3, 4 or 5")

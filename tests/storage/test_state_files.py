@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ttgcd.engines.state_files import load_state, save_state
 from ttgcd.errors import InputError
-from ttgcd.methods.base import State
+from ttgcd.storage.state import State
+from ttgcd.storage.state_files import load_state, save_state
 
 
 def example() -> State:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tests.streams.datasets import tiny
-from ttgcd.streams.datasets import load_benchmark
+from tests.datasets import tiny
+from ttgcd.datasets import load_benchmark
 from ttgcd.streams.stream import Stream
 
 

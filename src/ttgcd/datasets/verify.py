@@ -10,17 +10,17 @@ import numpy as np
 from PIL import Image
 
 from ttgcd.corruptions import HELD_OUT, KINDS
-from ttgcd.errors import InputError
-from ttgcd.streams.datasets.benchmark import find_root, images_in
-from ttgcd.streams.datasets.cifar import OFFICIAL_IMAGES, read_labels, read_layout, usual_folders
-from ttgcd.streams.datasets.classes import class_names, folder_names
-from ttgcd.streams.datasets.folders import (
+from ttgcd.datasets.benchmark import find_root, images_in
+from ttgcd.datasets.cifar import OFFICIAL_IMAGES, read_labels, read_layout, usual_folders
+from ttgcd.datasets.classes import class_names, folder_names
+from ttgcd.datasets.folders import (
     CUB_HELD_OUT,
     CUB_KINDS,
     DOMAINS,
     cub_training_images,
     domainnet_list,
 )
+from ttgcd.errors import InputError
 
 # Images of the cleaned version: train, test.
 _DOMAINNET = {
@@ -251,7 +251,7 @@ def _sound(path: Path, deep: bool) -> bool:
 
 
 def _iconshift(root: Path, severity: int, deep: bool, findings: Findings) -> None:
-    from ttgcd.streams.datasets.icons import load_iconshift_benchmark
+    from ttgcd.datasets.icons import load_iconshift_benchmark
 
     benchmark = load_iconshift_benchmark("iconshift")
     findings.notes.append(f"packaged: {len(benchmark.classes)} classes")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ttgcd.streams.datasets.benchmark import Benchmark
-from ttgcd.streams.datasets.classes import class_names, load_split, make_split
-from ttgcd.streams.datasets.registry import BENCHMARKS, load_benchmark
+from ttgcd.datasets.benchmark import Benchmark
+from ttgcd.datasets.classes import class_names, load_split, make_split
+from ttgcd.datasets.registry import BENCHMARKS, load_benchmark
 
 __all__ = ["BENCHMARKS", "Benchmark", "class_names", "load_benchmark", "load_split", "make_split"]
