@@ -15,8 +15,10 @@ import warnings
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
+from PIL.JpegImagePlugin import JpegImageFile
 
 from ttgcd.streams.base import Rejection
+from ttgcd.streams.jpeg import decode_jpeg
 
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP")
 EXTENSIONS = frozenset(
@@ -57,12 +59,15 @@ _EXIF_ORIENTATION = 0x0112
 _TIFF_BITS, _TIFF_PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0
 
 
-def decode(data: bytes, max_pixels: int = MAX_PIXELS) -> np.ndarray:
-    """Decode one image to a uint8 array (height, width, 3), or raise ``Rejection``."""
+def decode(data: bytes, max_pixels: int = MAX_PIXELS, *, reuse: bool = False) -> np.ndarray:
+    """Decode one image to a uint8 array (height, width, 3), or raise ``Rejection``.
+
+    With ``reuse`` the array may be overwritten by this thread's next call.
+    """
     if not data:
         raise Rejection("empty file")
     try:
-        return _decode(data, max_pixels)
+        return _decode(data, max_pixels, reuse)
     except Rejection:
         raise
     except UnidentifiedImageError:
@@ -95,13 +100,17 @@ def reason_of(error: Exception) -> str:
     return f"cannot be read: {one_line(error)}"
 
 
-def _decode(data: bytes, max_pixels: int) -> np.ndarray:
+def _decode(data: bytes, max_pixels: int, reuse: bool) -> np.ndarray:
     with Image.open(io.BytesIO(data), formats=FORMATS) as image:
         width, height = image.size
         if width < 1 or height < 1:
             raise Rejection("no pixels")
         if width * height > max_pixels:
             raise Rejection(f"too many pixels: {width} x {height} (limit {max_pixels})")
+        if isinstance(image, JpegImageFile) and image.mode in ("RGB", "L"):
+            pixels = decode_jpeg(data, height, width, reuse=reuse)
+            if pixels is not None:
+                return _upright(pixels, _orientation(image))
         image.load()
         # After load: PNG may keep EXIF behind the pixels, and TIFF is turned upright by Pillow.
         turn = _UPRIGHT.get(_orientation(image))
@@ -109,6 +118,17 @@ def _decode(data: bytes, max_pixels: int) -> np.ndarray:
         if turn is not None:
             rgb = rgb.transpose(turn)
         return np.array(rgb, dtype=np.uint8)
+
+
+def _upright(pixels: np.ndarray, orientation: int) -> np.ndarray:
+    """What ``_UPRIGHT`` does to an image of Pillow's, for an array."""
+    if orientation in (5, 6, 7, 8):
+        pixels = pixels.swapaxes(0, 1)
+    if orientation in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    if orientation in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    return np.ascontiguousarray(pixels)
 
 
 def _orientation(image: Image.Image) -> int:

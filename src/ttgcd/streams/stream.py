@@ -17,6 +17,7 @@ import torch
 from ttgcd.errors import InputError
 from ttgcd.streams.base import Batch, Rejected, Source
 from ttgcd.streams.decode import MAX_PIXELS, decode, reason_of
+from ttgcd.vlm.preprocess import Preprocess
 
 # Samples that one background task reads. Independent of the number of workers, so that neither
 # the order nor the grouping of the work depends on it.
@@ -187,6 +188,12 @@ class Stream:
             stop.set()
             pool.shutdown(wait=wait, cancel_futures=True)
 
+    def _decode(self, data: bytes) -> np.ndarray:
+        # Our preprocessing copies the pixels before this thread decodes the next image; somebody
+        # else's might keep them.
+        reuse = isinstance(self.preprocess, Preprocess)
+        return decode(data, self.max_pixels, reuse=reuse)
+
     def _load(self, places: range, stop: threading.Event) -> _Loaded:
         positions = [int(self.order[place]) for place in places]
         together = self.source.read_many(positions)
@@ -199,7 +206,7 @@ class Stream:
                 break
             try:
                 data = self.source.read(position)
-                image = decode(data, self.max_pixels) if isinstance(data, bytes) else data
+                image = self._decode(data) if isinstance(data, bytes) else data
             except InputError:
                 raise
             except (OSError, ValueError) as error:
