@@ -70,20 +70,30 @@ def test_hilo_gradient_is_the_finite_difference() -> None:
     assert torch.autograd.gradcheck(loss, (method.bank.detach().requires_grad_(True),))
 
 
+def shaken(method: SimGcd) -> None:
+    """Heads away from the identity, in float64, student and teacher different."""
+    torch.manual_seed(4)
+    for head in (method.head, method.teacher_head):
+        for parameter in head.parameters():
+            parameter.data = parameter.data + 0.3 * torch.randn_like(parameter)
+    method.head, method.teacher_head = method.head.double(), method.teacher_head.double()
+
+
 @pytest.mark.parametrize("warming,cool", [(True, 0.07), (False, 0.04)])
 def test_simgcd_loss_is_the_formula(warming: bool, cool: float) -> None:
     """On embeddings both views are the feature itself."""
-    method = SimGcd(hidden=7, projection=5)
+    method = SimGcd(hidden=7)
     features, known = begun(method)
-    rng = np.random.default_rng(3)
-    teacher = normalise(rng.normal(size=(5, D)))
-    method.teacher, method.head = torch.from_numpy(teacher), method.head.double()
+    shaken(method)
+    teacher = normalise(np.random.default_rng(3).normal(size=(5, D)))
+    method.teacher = torch.from_numpy(teacher)
     bank = method.bank.detach().numpy()
-    p = [slow_softmax([float(v @ c) / 0.1 for c in bank]) for v in features]
-    q = [slow_softmax([float(v @ c) / cool for c in teacher]) for v in features]
-    cross = -np.mean([float((b * np.log(a)).sum()) for a, b in zip(p, q)])
     with torch.no_grad():
-        projected = normalise(method.head(torch.from_numpy(features)).numpy())
+        projected = method.head(torch.from_numpy(features)).numpy()
+        taught = method.teacher_head(torch.from_numpy(features)).numpy()
+    p = [slow_softmax([float(v @ c) / 0.1 for c in bank]) for v in projected]
+    q = [slow_softmax([float(v @ c) / cool for c in teacher]) for v in taught]
+    cross = -np.mean([float((b * np.log(a)).sum()) for a, b in zip(p, q)])
     both = np.concatenate([projected, projected])
     contrast = 0.0
     for i in range(2 * N):
@@ -97,23 +107,45 @@ def test_simgcd_loss_is_the_formula(warming: bool, cool: float) -> None:
     assert found.item() == pytest.approx(expected, rel=1e-6)
 
 
-def test_simgcd_gradient_is_the_finite_difference() -> None:
-    method = SimGcd(hidden=4, projection=3)
+def test_simgcd_gradient_is_the_finite_difference_and_spares_the_known_rows() -> None:
+    method = SimGcd(hidden=4)
     features, known = begun(method)
-    method.teacher, method.head = method.bank.detach().clone(), method.head.double()
-    first = method.head[0].weight.detach().clone().requires_grad_(True)
+    shaken(method)
+    method.teacher = method.bank.detach().clone()
+    first = method.head.added[0].weight.detach().clone().requires_grad_(True)
+    anchors, novel = method.bank.detach()[:3], method.bank.detach()[3:].requires_grad_(True)
+    method.head.added[0]._parameters.pop("weight")
 
-    def loss(bank: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        method.bank = bank
-        del method.head[0].weight
-        method.head[0].weight = weight
+    def loss(rows: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        method.bank = torch.cat([anchors, rows])
+        method.head.added[0].weight = weight
         return method.loss(as_batch(features), features, known, warming=False)
 
-    bank = method.bank.detach().requires_grad_(True)
-    # A plain tensor may not take a parameter's place: drop the registration first.
-    method.head[0]._parameters.pop("weight")
-    method.head[0].weight = first
-    assert torch.autograd.gradcheck(loss, (bank, first))
+    del method.bank
+    assert torch.autograd.gradcheck(loss, (novel, first))
+    whole = torch.cat([anchors, novel.detach()]).requires_grad_(True)
+    method.bank = whole
+    (gradient,) = torch.autograd.grad(
+        method.loss(as_batch(features), features, known, warming=False), whole
+    )
+    assert not gradient[:3].any() and gradient[3:].any()
+
+
+def test_simgcd_known_rows_stay_at_the_anchors() -> None:
+    method, task = SimGcd(warmup=48, hidden=8), task_for(None)
+    run(method, task, embeddings())
+    np.testing.assert_allclose(method.prototypes()[: task.n_known], task.anchors, atol=1e-5)
+
+
+def test_simgcd_answers_through_its_head() -> None:
+    """An untrained head is the identity; one that mirrors the features turns the answers round."""
+    method = SimGcd(hidden=8)
+    features, _ = begun(method, dtype=torch.float32)
+    features = features.astype(np.float32)
+    bank = method.bank.detach().numpy()
+    assert (method.answer(0, features).category == (features @ bank.T).argmax(axis=1)).all()
+    method.head.forward = lambda rows: -rows
+    assert (method.answer(0, features).category == (features @ bank.T).argmin(axis=1)).all()
 
 
 def test_distillation_crosses_the_views() -> None:
@@ -138,7 +170,7 @@ def test_contrast_is_least_for_equal_views_that_differ_among_samples() -> None:
 
 @pytest.mark.parametrize("cls", [HiLo, SimGcd])
 def test_the_bank_begins_at_anchors_and_kmeans_of_the_novel(cls) -> None:
-    small = {"hidden": 8, "projection": 4} if cls is SimGcd else {}
+    small = {"hidden": 8} if cls is SimGcd else {}
     method = cls(warmup=48, lr=0.0, **small)
     task = task_for(None)
     data = embeddings()
@@ -156,7 +188,7 @@ def test_the_bank_begins_at_anchors_and_kmeans_of_the_novel(cls) -> None:
 
 @pytest.mark.parametrize("cls", [HiLo, SimGcd])
 def test_rows_stay_on_the_sphere_and_move(cls) -> None:
-    small = {"hidden": 8, "projection": 4} if cls is SimGcd else {}
+    small = {"hidden": 8} if cls is SimGcd else {}
     still, method = cls(warmup=48, lr=0.0, **small), cls(warmup=48, **small)
     run(still, task_for(None), embeddings())
     run(method, task_for(None), embeddings())
@@ -169,11 +201,13 @@ def test_the_teacher_follows_slowly() -> None:
     task, data = task_for(None), embeddings()
     distances = []
     for ema in (0.0, 0.99):
-        method = SimGcd(warmup=32, hidden=8, projection=4, ema=ema)
+        method = SimGcd(warmup=32, hidden=8, ema=ema)
         run(method, task, data)
-        distances.append(float((method.teacher - method.bank.detach()).abs().max()))
-    assert distances[0] < 1e-6
-    assert distances[1] > 1e-3
+        heads = zip(method.teacher_head.parameters(), method.head.parameters())
+        head = max(float((old - new).detach().abs().max()) for old, new in heads)
+        distances.append((float((method.teacher - method.bank.detach()).abs().max()), head))
+    assert max(distances[0]) < 1e-6
+    assert min(distances[1]) > 1e-4
 
 
 def test_views_are_seeded_crops_of_the_same_image() -> None:
@@ -204,7 +238,7 @@ def test_simgcd_uses_views_of_images() -> None:
     """The same stream as images and as their embeddings: only the former has views."""
     vlm = FakeVLM()
     data = images()
-    method = SimGcd(warmup=32, hidden=8, projection=4)
+    method = SimGcd(warmup=32, hidden=8)
     run(method, task_for(vlm), data)
     with_views = method.prototypes()
     run(method, task_for(vlm), vlm.encode_images(data).numpy())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from ttgcd.errors import InputError
 from ttgcd.methods.batclip import BatClip
 from ttgcd.methods.losses import entropies, entropy_of_mean
 from ttgcd.methods.ostta import Ostta, confidence_kept
@@ -94,6 +95,14 @@ def ostta_reference(w: World) -> float:
 def unient_reference(w: World) -> float:
     cap = 0.9 * math.log(K)
     entropy = [slow_entropy(p) for p in w.p]
+    kept = [h for h, known, ok in zip(entropy, w.known, w.kept()) if known and ok]
+    novel = [min(h, cap) for h, known in zip(entropy, w.known) if not known]
+    return float(np.mean(kept) - 0.05 * np.mean(novel) - 0.1 * slow_entropy(w.mean_p()))
+
+
+def soft_unient_reference(w: World) -> float:
+    cap = 0.9 * math.log(K)
+    entropy = [slow_entropy(p) for p in w.p]
     kept = [pi * h for pi, h, ok in zip(w.posterior, entropy, w.kept()) if ok]
     novel = [(1 - pi) * min(h, cap) for pi, h in zip(w.posterior, entropy)]
     return float(np.mean(kept) - 0.05 * np.mean(novel) - 0.1 * slow_entropy(w.mean_p()))
@@ -120,6 +129,21 @@ def test_gradient_is_the_finite_difference(cls, world: World) -> None:
     assert torch.autograd.gradcheck(
         lambda rows: method.loss(world.forward(rows), split, frozen), (raw,)
     )
+
+
+def test_soft_unient_weighs_every_sample_by_its_posterior(world: World) -> None:
+    found = UniEnt(partition="soft").loss(world.forward(), world.split(), world.frozen())
+    assert found.item() == pytest.approx(soft_unient_reference(world), rel=1e-10)
+    with pytest.raises(InputError, match="partition"):
+        UniEnt(partition="other")
+
+
+def test_hard_unient_drops_the_novel_term_when_all_are_known(world: World) -> None:
+    everybody = Split(torch.ones(N, dtype=torch.bool), torch.ones(N))
+    kept = [slow_entropy(p) for p, ok in zip(world.p, world.kept()) if ok]
+    expected = float(np.mean(kept) - 0.1 * slow_entropy(world.mean_p()))
+    found = UniEnt().loss(world.forward(), everybody, world.frozen())
+    assert found.item() == pytest.approx(expected, rel=1e-10)
 
 
 def test_batclip_sends_a_gradient_to_the_anchors(world: World) -> None:
@@ -161,17 +185,17 @@ def test_the_unchanged_model_keeps_every_sample(world: World) -> None:
 
 def test_the_clamp_stops_the_pull_on_nearly_uniform_samples() -> None:
     anchors = torch.eye(3, dtype=torch.float64)
-    raw = torch.ones((1, 3), dtype=torch.float64) + torch.tensor([[0.0, 1e-3, 0.0]])
+    raw = torch.ones((2, 3), dtype=torch.float64) + torch.tensor([[0.0, 1e-3, 0.0]])
     raw.requires_grad_(True)
     forward = Forward.of(raw, anchors, 1.0)
-    # Flagged known so that the batch is not left out; its whole weight is on the novel side.
-    weighed_novel = Split(torch.tensor([True]), torch.tensor([0.0], dtype=torch.float64))
-    clamped = UniEnt(alpha_div=0.0, clamp=0.9).loss(forward, weighed_novel, forward)
-    (gradient,) = torch.autograd.grad(clamped, raw, retain_graph=True)
-    assert gradient.abs().max() == 0
-    free = UniEnt(alpha_div=0.0, clamp=1.0).loss(forward, weighed_novel, forward)
-    (gradient,) = torch.autograd.grad(free, raw)
-    assert gradient.abs().max() > 0
+    # The first is known so that the batch is not left out; the second is the one that is looked at.
+    split = Split(torch.tensor([True, False]), torch.tensor([1.0, 0.0], dtype=torch.float64))
+    for partition in ("hard", "soft"):
+        for clamp, pulls in ((0.9, False), (1.0, True)):
+            method = UniEnt(alpha_div=0.0, clamp=clamp, partition=partition)
+            loss = method.loss(forward, split, forward)
+            (gradient,) = torch.autograd.grad(loss, raw, retain_graph=True)
+            assert bool(gradient[1].abs().max() > 0) == pulls
 
 
 def test_entropies_survive_certainty() -> None:

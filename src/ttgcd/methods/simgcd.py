@@ -1,7 +1,8 @@
-"""SimGCD++: cross-view self-distillation of a prototype classifier on a frozen encoder."""
+"""SimGCD++: cross-view self-distillation of a projection head and prototypes, encoder frozen."""
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,6 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from ttgcd.errors import InputError
+from ttgcd.methods.answer import Answer
 from ttgcd.methods.base import encode_images
 from ttgcd.methods.classifier import PrototypeClassifier
 from ttgcd.methods.losses import entropy_of_mean
@@ -45,13 +47,37 @@ def info_nce(first: torch.Tensor, second: torch.Tensor, temperature: float) -> t
     return F.cross_entropy(logits, partner)
 
 
+class Head(nn.Module):
+    """Unit projections (n, d): the feature plus what three layers add to it.
+
+    The last layer begins at zero, so the head begins as the identity. Text anchors and the k-means
+    centres of features, where the prototypes begin, have their meaning only there.
+    """
+
+    def __init__(self, dim: int, hidden: int) -> None:
+        super().__init__()
+        self.added = nn.Sequential(
+            nn.Linear(dim, hidden),
+            nn.GELU(),
+            nn.Linear(hidden, hidden),
+            nn.GELU(),
+            nn.Linear(hidden, dim),
+        )
+        for parameter in self.added[-1].parameters():
+            nn.init.zeros_(parameter)
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        return F.normalize(features + self.added(features), dim=1)
+
+
 @dataclass(kw_only=True)
 class SimGcd(PrototypeClassifier):
-    """SGD, lr 1e-2, momentum 0.9, weight decay 5e-5 (not on biases).
+    """A student head and the novel prototypes learn, by SGD with lr 1e-2, momentum 0.9 and weight
+    decay 5e-5 (not on biases); the known prototypes stay at the text anchors.
 
-    The teacher is a moving average of the student's prototypes (``ema``). A stream of embeddings
-    has no views: the same feature then serves as both. The encoder is frozen, so the contrastive
-    term trains the projection head only and does not touch the answers.
+    An answer is the prototype nearest to the head's projection of the sample. The teacher is a
+    moving average of the student, head and prototypes (``ema``). A stream of embeddings has no
+    views: the same feature then serves as both.
     """
 
     name: ClassVar[str] = "simgcd++"
@@ -66,26 +92,20 @@ class SimGcd(PrototypeClassifier):
     contrast_temperature: float = 1.0
     weight_decay: float = 5e-5
     hidden: int = 2048
-    projection: int = 256
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.ema <= 1:
             raise InputError(f"ema must lie in [0, 1], got {self.ema}")
-        if self.hidden < 1 or self.projection < 1:
-            raise InputError("hidden and projection must be 1 or more")
+        if self.hidden < 1:
+            raise InputError(f"hidden must be 1 or more, got {self.hidden}")
 
     def make_optimiser(self) -> torch.optim.Optimizer:
         self.teacher = self.bank.detach().clone()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.task.seed)
-            self.head = nn.Sequential(
-                nn.Linear(self.bank.shape[1], self.hidden),
-                nn.GELU(),
-                nn.Linear(self.hidden, self.hidden),
-                nn.GELU(),
-                nn.Linear(self.hidden, self.projection),
-            )
+            self.head = Head(self.bank.shape[1], self.hidden)
+        self.teacher_head = deepcopy(self.head).requires_grad_(False)
         biases = [p for p in self.head.parameters() if p.ndim == 1]
         weights = [self.bank, *(p for p in self.head.parameters() if p.ndim > 1)]
         groups = [
@@ -102,16 +122,20 @@ class SimGcd(PrototypeClassifier):
         views = [
             torch.from_numpy(view).to(self.bank.dtype) for view in self._views(batch, features)
         ]
-        unit = F.normalize(self.bank, dim=1)
-        student = (views[0] @ unit.T, views[1] @ unit.T)
-        teacher = (views[0] @ self.teacher.T, views[1] @ self.teacher.T)
+        n_known = self.task.n_known
+        # The anchors are given, not learned: no gradient reaches the known rows.
+        unit = F.normalize(torch.cat([self.bank[:n_known].detach(), self.bank[n_known:]]), dim=1)
+        projected = [self.head(view) for view in views]
+        student = (projected[0] @ unit.T, projected[1] @ unit.T)
+        with torch.no_grad():
+            taught = [self.teacher_head(view) @ self.teacher.T for view in views]
         cooler = self.warmup_teacher_temperature if warming else self.teacher_temperature
-        projected = [F.normalize(self.head(view), dim=1) for view in views]
         logits = torch.cat(student) / self.temperature
         guided = info_nce(projected[0], projected[1], self.contrast_temperature)
         if known.any():
             labels = self.pseudo_labels(features)[known]
             guided = guided + F.cross_entropy(logits[known.repeat(2)], labels.repeat(2))
+        teacher = (taught[0], taught[1])
         return (
             self.w_cons * distillation(student, teacher, self.temperature, cooler)
             + self.w_contr * guided
@@ -122,6 +146,14 @@ class SimGcd(PrototypeClassifier):
         super().after_step()
         mixed = self.ema * self.teacher + (1.0 - self.ema) * self.bank.detach()
         self.teacher = F.normalize(mixed, dim=1)
+        with torch.no_grad():
+            for old, new in zip(self.teacher_head.parameters(), self.head.parameters()):
+                old.mul_(self.ema).add_(new, alpha=1.0 - self.ema)
+
+    def answer(self, start: int, features: np.ndarray) -> Answer:
+        with torch.no_grad():
+            projected = self.head(torch.from_numpy(np.asarray(features, np.float32))).numpy()
+        return self.rows(start, features, projected @ self.bank.detach().numpy().T)
 
     def _views(self, batch: Batch, features: np.ndarray) -> list[np.ndarray]:
         """Features of two random views. The draw depends only on the seed and the place in the
@@ -139,16 +171,22 @@ class SimGcd(PrototypeClassifier):
         ]
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
-        head = {f"head/{key}": v.numpy().copy() for key, v in self.head.state_dict().items()}
-        return {**super().learned_arrays(), **head, "teacher": self.teacher.numpy().copy()}
+        heads = {"head/": self.head, "teacher_head/": self.teacher_head}
+        stored = {
+            prefix + key: value.numpy().copy()
+            for prefix, head in heads.items()
+            for key, value in head.state_dict().items()
+        }
+        return {**super().learned_arrays(), **stored, "teacher": self.teacher.numpy().copy()}
 
     def load_learned(self, arrays: dict[str, np.ndarray]) -> None:
         super().load_learned(arrays)
         self.teacher = torch.from_numpy(arrays["teacher"])
-        self.head.load_state_dict(
-            {
-                key.removeprefix("head/"): torch.from_numpy(array)
-                for key, array in arrays.items()
-                if key.startswith("head/")
-            }
-        )
+        for prefix, head in (("head/", self.head), ("teacher_head/", self.teacher_head)):
+            head.load_state_dict(
+                {
+                    key.removeprefix(prefix): torch.from_numpy(array)
+                    for key, array in arrays.items()
+                    if key.startswith(prefix)
+                }
+            )

@@ -21,7 +21,7 @@ COLUMNS = ("index", "category", "score", "margin", "final", "novelty")
 #: Short warm-ups, small heads: the same code in less time.
 SMALL: dict[str, dict[str, Any]] = {
     "pact": {"warmup": 40, "epochs": 2, "realign_batch_size": 16},
-    "simgcd++": {"warmup": 40, "hidden": 8, "projection": 4},
+    "simgcd++": {"warmup": 40, "hidden": 8},
     "hilo++": {"warmup": 40},
     "ttd": {"warmup": 40},
     "talon": {"warmup": 40},
