@@ -15,6 +15,7 @@ COMMANDS: dict[str, str] = {
     "discover": "name and group a stream of images",
     "demo": "see it work on the embedded model and images",
     "estimate": "estimate the number of novel classes of a stream",
+    "edit": "rename, merge, split, move, hide what a run found; undo",
     "evaluate": "score a run against a file of labels",
     "data": "prepare and verify benchmark datasets",
     "corrupt": "make corrupted copies of images",

@@ -1,0 +1,211 @@
+"""Edits of a run's folder: the log, and the files that follow it.
+
+``state/unedited/`` keeps the run's own rows and categories from the first edit on;
+``assignments.parquet`` and ``categories.json`` are those with the log replayed. An edit is made
+when its line is in the log; files that a crash left behind are put right when somebody looks next.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ttgcd.discovery.edits.log import NAME, EditLog, active, to_redo, to_undo
+from ttgcd.discovery.edits.records import FORMAT, Edit, parse
+from ttgcd.discovery.edits.replay import Replayed, apply
+from ttgcd.engines.output import OutputFolder
+from ttgcd.errors import InputError
+from ttgcd.storage.durable import write_atomic, writing
+
+ROWS, CATEGORIES, REPORT = "assignments.parquet", "categories.json", "report.html"
+_ROWS_PER_GROUP = 65_536
+
+
+class EditedFolder:
+    """A finished run's folder that can be edited.
+
+    >>> EditedFolder("no such folder")
+    Traceback (most recent call last):
+    ...
+    ttgcd.errors.InputError: 'no such folder' holds no finished run: give the --out of one
+    """
+
+    def __init__(
+        self, out: str | Path, report: Callable[[Path, Replayed], None] | None = None
+    ) -> None:
+        self.out = Path(out)
+        self._folder = OutputFolder(self.out)
+        self._report = report
+        if self._folder.standing() != "finished":
+            raise InputError(f"{str(out)!r} holds no finished run: give the --out of one")
+        self._unedited = self._folder.state / "unedited"
+
+    # -- looking ------------------------------------------------------------------------------
+
+    def log(self) -> list[Edit]:
+        """All edits, undos and redos included, in the order they were made."""
+        return EditLog(self.out / NAME).edits
+
+    def replayed(self) -> Replayed:
+        """The result with all edits, from the run's own answers."""
+        return self._replay(EditLog(self.out / NAME).edits)
+
+    def unapplied(self) -> dict[int, str]:
+        """Edits that no longer apply, by number, with the reason."""
+        return self.replayed().unapplied
+
+    # -- editing ------------------------------------------------------------------------------
+
+    def edit(self, *edits: Edit) -> Replayed:
+        """Make edits, all or none: an InputError and nothing changed when one cannot be made."""
+        with self._writing() as log:
+            numbered = [
+                _numbered(edit, number) for number, edit in enumerate(edits, len(log.edits) + 1)
+            ]
+            after = self._replay([*log.edits, *numbered])
+            for edit in numbered:
+                if edit.number in after.unapplied:
+                    raise InputError(after.unapplied[edit.number])
+            return self._commit(log, edits, after)
+
+    def undo(self, target: int | None = None) -> Edit:
+        """Take back the last edit in force, or edit number ``target``."""
+        with self._writing() as log:
+            return self._take_back(log, to_undo(log.edits, target))
+
+    def redo(self, target: int | None = None) -> Edit:
+        """Make an undone edit count again: the last undone one, or edit number ``target``."""
+        with self._writing() as log:
+            return self._take_back(log, to_redo(log.edits, target))
+
+    def apply_file(self, path: str | Path) -> Replayed:
+        """Make the edits of a JSON file, the report page's download, all or none."""
+        return self.edit(*read_edits(path))
+
+    def follow(self) -> bool:
+        """Put files right that a crash left behind the log; whether there was anything to do."""
+        if self._up_to_date(EditLog(self.out / NAME)):
+            return False
+        with self._writing():
+            return True
+
+    def adopt(self) -> Replayed | None:
+        """The run has just written its own files anew: keep them, and replay the log on them."""
+        log = EditLog(self.out / NAME)
+        if not log.edits:
+            return None
+        self._keep(anew=True)
+        return self._write(log, self._replay(log.edits))
+
+    # -- inside -------------------------------------------------------------------------------
+
+    @contextmanager
+    def _writing(self) -> Iterator[EditLog]:
+        with self._folder.held():
+            log = EditLog(self.out / NAME)
+            if log.edits and not self._up_to_date(log):
+                self._write(log, self._replay(log.edits))
+            yield log
+
+    def _take_back(self, log: EditLog, edit: Edit) -> Edit:
+        made = _numbered(edit, len(log.edits) + 1)
+        self._commit(log, [edit], self._replay([*log.edits, made]))
+        return next(e for e in log.edits if e.number == edit.target)
+
+    def _commit(self, log: EditLog, edits: Sequence[Edit], after: Replayed) -> Replayed:
+        self._keep()
+        log.append(edits)
+        return self._write(log, after)
+
+    def _keep(self, anew: bool = False) -> None:
+        """Keep the run's own files before the first edit changes them."""
+        with writing(self.out, "then edit again"):
+            self._unedited.mkdir(exist_ok=True)
+            for name in (ROWS, CATEGORIES, REPORT):
+                here, kept = self.out / name, self._unedited / name
+                if here.exists() and (anew or not kept.exists()):
+                    write_atomic(kept, here.read_bytes())
+
+    def _original(self, name: str) -> bytes:
+        kept = self._unedited / name
+        try:
+            return (kept if kept.exists() else self.out / name).read_bytes()
+        except OSError as error:
+            raise InputError(f"cannot read {str(kept)!r}: {error.strerror}") from None
+
+    def _replay(self, edits: Sequence[Edit]) -> Replayed:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            rows = pq.read_table(io.BytesIO(self._original(ROWS)))
+            categories = json.loads(self._original(CATEGORIES))["categories"]
+        except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{ROWS} or {CATEGORIES} of {str(self.out)!r} is damaged: {error}"
+            ) from None
+        return apply(edits, rows, categories)
+
+    def _write(self, log: EditLog, after: Replayed) -> Replayed:
+        with writing(self.out, "then edit again"):
+            if not active(log.edits):
+                for name in (ROWS, CATEGORIES, REPORT):
+                    if (self._unedited / name).exists():
+                        write_atomic(self.out / name, self._original(name))
+            else:
+                write_atomic(self.out / ROWS, parquet_bytes(after.assignments))
+                head = json.loads(self._original(CATEGORIES))
+                head["categories"] = after.categories
+                text = json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False)
+                write_atomic(self.out / CATEGORIES, (text + "\n").encode())
+                if self._report is not None:
+                    self._report(self.out, after)
+            write_atomic(self._unedited / "follows.json", json.dumps({"sha": log.seal}).encode())
+        return after
+
+    def _up_to_date(self, log: EditLog) -> bool:
+        try:
+            record = json.loads((self._unedited / "follows.json").read_bytes())
+            return bool(record["sha"] == log.seal)
+        except (OSError, ValueError, KeyError, TypeError):
+            return not log.edits
+
+
+def read_edits(path: str | Path) -> list[Edit]:
+    """Edits from a JSON file ``{"format": "ttgcd.edits/1", "edits": [...]}``."""
+    where = str(path)
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"cannot read {where!r}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where!r} is not JSON: {error}") from None
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise InputError(f"{where!r} is not a file of edits: its format must be {FORMAT!r}")
+    edits = record.get("edits")
+    if not isinstance(edits, list) or not edits:
+        raise InputError(f"{where!r} holds no edits")
+    found = [parse(edit, f"{where!r}, edit {n}") for n, edit in enumerate(edits, 1)]
+    for n, edit in enumerate(found, 1):
+        if edit.op in ("undo", "redo"):
+            raise InputError(f"{where!r}, edit {n}: {edit.op} belongs on the command line")
+    return found
+
+
+def parquet_bytes(table: Any) -> bytes:
+    """A table as the run writes it."""
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd", row_group_size=_ROWS_PER_GROUP)
+    return buffer.getvalue()
+
+
+def _numbered(edit: Edit, number: int) -> Edit:
+    from dataclasses import replace
+
+    return replace(edit, number=number)
