@@ -12,7 +12,7 @@ $(VENV)/.installed: pyproject.toml
 	touch $@
 
 demo: $(VENV)/.installed
-	$(BIN)/ttgcd demo
+	$(BIN)/ttgcd demo --overwrite
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check src tests faults benchmarks training

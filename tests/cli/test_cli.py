@@ -54,3 +54,66 @@ def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str])
         main(["sort"])
     assert stop.value.code == 2
     assert "sort" in capsys.readouterr().err
+
+
+def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_an_unknown_option_shows_the_usage_of_its_command(capsys) -> None:
+    error = refused(["discover", "photos", "--known", "cat", "--overwite"], capsys)
+    assert "usage: ttgcd discover" in error
+    assert "no such option: --overwite; did you mean --overwrite?" in error
+    assert "usage: ttgcd bench run" in refused(["bench", "run", "main", "--dta", "x"], capsys)
+
+
+def test_a_value_with_spaces_and_files_behind_the_options_get_a_hint(capsys, tmp_path) -> None:
+    said = refused(["discover", "photos", "--known", "cat", "polar", "bear"], capsys)
+    assert "Put a value that holds spaces in quotes" in said
+    said = refused(["discover", "photos", "--known", "cat", str(tmp_path)], capsys)
+    assert "before the options" in said
+
+
+def test_what_was_understood_is_said_before_the_run(capsys, tmp_path) -> None:
+    assert main(["discover", str(tmp_path), "--known", "cat, dog,polar bear"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("3 known classes: cat, dog, polar bear\n")
+
+
+def test_an_unquoted_pattern_is_several_sources(tmp_path) -> None:
+    from PIL import Image
+
+    for number in range(9):
+        image = Image.new("RGB", (32, 32), (255, 28 * number, 0))
+        image.save(tmp_path / f"{number}.jpg")
+    images = sorted(map(str, tmp_path.glob("*.jpg")))
+    out = tmp_path / "out"
+    options = ["--known", "cat", "--novel", "2", "--model", "mini", "--epochs", "0", "--quiet"]
+    assert main(["discover", *images, *options, "--out", str(out)]) == 0
+    import pyarrow.parquet as pq
+
+    assert pq.read_table(out / "assignments.parquet")["id"].to_pylist() == images
+
+
+def test_errors_of_the_library_speak_of_arguments_and_those_of_the_command_of_options(
+    tmp_path, capsys
+) -> None:
+    import numpy as np
+
+    from ttgcd import InputError, discover
+
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("x")
+    embeddings, out = tmp_path / "e.npy", str(tmp_path / "out")
+    np.save(embeddings, np.eye(4, dtype=np.float32))
+    np.save(tmp_path / "a.npy", np.eye(4, dtype=np.float32)[:1])
+    anchors = str(tmp_path / "a.npy")
+    with pytest.raises(InputError) as caught:
+        discover(embeddings, known=["cat"], novel=1, anchors=anchors, out=out)
+    assert "choose another `out=...`" in str(caught.value)
+    files = [str(embeddings), "--anchors", anchors, "--out", out]
+    assert main(["discover", *files, "--known", "cat", "--novel", "1"]) == 2
+    assert "choose another --out" in capsys.readouterr().err

@@ -24,6 +24,18 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path):
     assert os.listdir(tmp_path) == ["photo.jpg"]
 
 
+def test_a_run_with_other_things_beside_it_is_not_replaced(tmp_path):
+    run_embeddings(tmp_path)
+    before = results(tmp_path)
+    (tmp_path / ".DS_Store").write_bytes(b"")
+    (tmp_path / "notes.txt").write_text("precious")
+    with pytest.raises(InputError, match=r"also 'notes.txt', which no run has written"):
+        run_embeddings(tmp_path, overwrite=True)
+    assert results(tmp_path) == before
+    (tmp_path / "notes.txt").unlink()
+    assert run_embeddings(tmp_path, overwrite=True).samples == 600
+
+
 def test_a_file_in_the_way(tmp_path):
     (tmp_path / "out").write_text("x")
     with pytest.raises(InputError, match="is a file"):
@@ -44,7 +56,7 @@ def test_a_finished_run_is_kept(tmp_path):
 
 def test_an_unfinished_run_is_kept(tmp_path):
     interrupted(tmp_path, Pictures.make(200))
-    with pytest.raises(InputError, match="unfinished run: go on with --resume"):
+    with pytest.raises(InputError, match="unfinished run: go on with `resume=True`"):
         run_images(tmp_path, Pictures.make(200))
 
 
@@ -126,7 +138,7 @@ def test_a_full_disk_leaves_a_run_that_can_go_on(tmp_path, monkeypatch):
         fsync(handle)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(InputError, match=r"No space left on device.*--resume"):
+    with pytest.raises(InputError, match=r"No space left on device.*`resume=True`"):
         run_embeddings(out, checkpoint_every_batches=1)
     monkeypatch.undo()
     left = [name for _, _, names in os.walk(out) for name in names]

@@ -252,7 +252,7 @@ def test_files_already_read_may_not_change(tmp_path, change, words):
     with pytest.raises(InputError, match="the input has changed") as caught:
         run_images(tmp_path, change(source), resume=True)
     assert words in str(caught.value)
-    assert "--overwrite" in str(caught.value)
+    assert "overwrite=True" in str(caught.value)
     assert run_images(tmp_path, change(source), overwrite=True).resumed_at is None
 
 

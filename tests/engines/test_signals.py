@@ -36,7 +36,7 @@ def test_the_batch_is_finished_and_the_run_goes_on_later(tmp_path, number, code,
     with pytest.raises(Interrupted) as caught:
         run_embeddings(tmp_path / "out", method=method)
     assert caught.value.exit_code == code
-    assert "--resume" in str(caught.value)
+    assert "resume=True" in str(caught.value)
     assert signal.getsignal(number) is before
     run = run_embeddings(tmp_path / "out", resume=True)
     assert run.resumed_at == (None if at < 100 else at + 32)

@@ -127,7 +127,7 @@ def test_a_damaged_or_missing_part_is_refused(tmp_path):
     with pytest.raises(InputError, match="damaged"):
         AssignmentTable(tmp_path, ("cat",)).load(state)
     os.unlink(part)
-    with pytest.raises(InputError, match="--overwrite"):
+    with pytest.raises(InputError, match="overwrite=True"):
         AssignmentTable(tmp_path, ("cat",)).load(state)
 
 

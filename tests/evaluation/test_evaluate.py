@@ -107,7 +107,7 @@ def test_a_label_that_looks_like_a_known_name_is_pointed_out(run, capsys):
         ("id,label\na,cat\na,dog\n", "cat,dog", "id 'a' is already on line 2"),
         ("id,label\nx/a.png,cat\n", "cat,dog", "ids like 'x/a.png', the run has ids like 'a'"),
         (LABELS, "cat,cat", "more than once"),
-        (LABELS, "cat", "knows a class 'dog' that is not in --known"),
+        (LABELS, "cat", "knows a class 'dog' that is not among the names given"),
         (LABELS, "@nowhere.txt", "no such names file"),
         (LABELS, " , ", "is empty"),
     ],

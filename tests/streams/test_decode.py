@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from ttgcd.streams.base import Rejection
-from ttgcd.streams.decode import FORMATS, decode
+from ttgcd.streams.decode import decode
+from ttgcd.streams.formats import FORMATS
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # damaged files make Pillow talk
 

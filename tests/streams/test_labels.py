@@ -31,6 +31,11 @@ def test_names_in_line_in_a_file_and_in_python(tmp_path: Path) -> None:
         ("cat,dog,cat ,dog,cat", "'cat', 'dog'"),
         ("@/no/such/names.txt", "no such names file"),
         ("a\x07b", "control characters"),
+        ("names.csv", "put @ in front"),
+        ("my classes.TXT", "put @ in front"),
+        ("dog;guitar", "separated by ';': separate them by commas"),
+        ("dog|guitar", "separated by"),
+        ("dog\tguitar", "separated by"),
     ],
 )
 def test_wrong_names(given, message: str) -> None:
@@ -48,6 +53,31 @@ def test_wrong_names_files(tmp_path: Path) -> None:
         read_names(f"@{path}")
     with pytest.raises(InputError, match="cannot read"):
         read_names(f"@{tmp_path}")
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        ("dog, guitar ,house,\n", "names.txt", "one name a line"),
+        ("dog,guitar\n", "names.txt", "separated by ','"),
+        ("dog;guitar\nhouse\n", "names.txt", "separated by ';'"),
+        ("cat\ndog,\n", "names.txt", "'dog,'"),
+        ("id,label\n1.jpg,cat\n", "labels.csv", "looks like a table"),
+    ],
+)
+def test_a_list_that_would_become_one_class_is_refused(
+    tmp_path: Path, content: str, name: str, message: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=message):
+        read_names(f"@{tmp_path / name}")
+
+
+def test_a_path_to_an_existing_file_is_no_class(tmp_path: Path) -> None:
+    (tmp_path / "names").write_text("cat\ndog\n")
+    with pytest.raises(InputError, match="put @ in front"):
+        read_names(str(tmp_path / "names"))
+    assert read_names("AC/DC, rock/pop") == ("AC/DC", "rock/pop")
 
 
 def test_labels(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def test_folder_without_images(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no image in"):
         open_source(tmp_path)
     (tmp_path / "a.md").write_text("x")
-    with pytest.raises(InputError, match="1 other files"):
+    with pytest.raises(InputError, match=r"1 other file: 1 \."):
         open_source(tmp_path)
     (tmp_path / "a.jpg").write_text("x")
     with pytest.raises(InputError, match=r"no readable image among 1; the first: a\.jpg: not an"):

@@ -221,7 +221,10 @@ def test_other_and_hidden_files_are_left_out_and_counted(folder: Path, encoded) 
     (folder / ".thumbnails" / "t.png").write_bytes(encoded[0])
     source = open_source(folder)
     assert len(source) == 37
-    assert source.notes() == ("2 files that are hidden or no images were left out",)
+    assert source.notes() == (
+        "1 file that is no image was left out (1 .md)",
+        "1 hidden file was left out",
+    )
 
 
 def test_order_does_not_depend_on_the_file_system(tmp_path: Path, encoded) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from ttgcd.evaluation import score_stream
 from ttgcd.methods.base import Method
 from ttgcd.methods.pact import PRESETS, Pact
 from ttgcd.methods.registry import load_method
-from ttgcd.streams.base import Source
+from ttgcd.streams.base import Batch, Source
+from ttgcd.streams.stream import Stream
 
 #: the largest domain
 DOMAIN = "line"
@@ -49,6 +51,9 @@ def run_demo(
     seed: int,
     rivals: Sequence[str],
     progress: Callable[[str, int, int], None],
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
 ) -> Demo:
     """Run PACT into ``out`` with a report, then its other presets and the rivals on the stream."""
     domains = iconshift_domains()
@@ -59,20 +64,29 @@ def run_demo(
     known, novel = iconshift_classes()
     present = set(labels)
     novel_here = [name for name in novel if name in present]
-    labels_file = out.parent / f"{out.name}-labels.csv"
-    _write_labels(labels_file, source, labels)
     warmup = fit_warmup(load_method("pact").config(), len(source))["warmup"]
-    settings = Settings(
-        known=known,
-        novel=len(novel_here),
-        model="mini",
-        labels=str(labels_file),
-        preset=preset,
-        changes={"warmup": warmup},
-        seed=seed,
-        shuffle=True,
-    )
-    found = discover(source, out=out, settings=settings, overwrite=True, progress=progress)
+    # Beside the run nothing may be left, and in it only what a run leaves.
+    with TemporaryDirectory() as folder:
+        labels_file = Path(folder) / "labels.csv"
+        _write_labels(labels_file, source, labels)
+        settings = Settings(
+            known=known,
+            novel=len(novel_here),
+            model="mini",
+            labels=str(labels_file),
+            preset=preset,
+            changes={"warmup": warmup},
+            seed=seed,
+            shuffle=True,
+        )
+        found = discover(
+            source,
+            out=out,
+            settings=settings,
+            resume=resume,
+            overwrite=overwrite,
+            progress=progress,
+        )
     scores = found.scores or {}
     rows = [(f"PACT ({preset})", *(scores[key] / 100 for key in ("all", "known", "novel")))]
     true = _true_ids(labels, [*known, *novel_here])
@@ -81,7 +95,8 @@ def run_demo(
         f"PACT ({other})": Pact.preset(other, warmup=warmup) for other in PRESETS if other != preset
     }
     for name, method in {**others, **{name: load_method(name) for name in rivals}}.items():
-        result = run(method, inputs.task, make_stream(source, inputs.task.vlm, settings))
+        stream = make_stream(source, inputs.task.vlm, settings)
+        result = run(method, inputs.task, _shown(stream, f"compare {name}", len(source), progress))
         score = score_stream(result.category, true[result.positions], len(known))
         rows.append((name, score.all, score.known, score.novel))
     header = (
@@ -90,6 +105,15 @@ def run_demo(
         "Embedded model 'mini' (not CLIP ViT-B/16); the known classes' names are all it was told."
     )
     return Demo(found, domain, rows, header)
+
+
+def _shown(
+    stream: Stream, phase: str, total: int, progress: Callable[[str, int, int], None]
+) -> Iterator[Batch]:
+    """The stream, telling how far it is."""
+    for batch in stream:
+        yield batch
+        progress(phase, batch.next_position, total)
 
 
 def _true_ids(labels: Sequence[str], classes: Sequence[str]) -> np.ndarray:

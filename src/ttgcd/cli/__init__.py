@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from ttgcd import __version__
+from ttgcd.cli.parser import Parser
 from ttgcd.errors import InputError
+from ttgcd.wording import as_options
 
 COMMANDS: dict[str, str] = {
     "discover": "name and group a stream of images",
@@ -25,7 +27,7 @@ COMMANDS: dict[str, str] = {
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     """The parser; only the chosen command's module is imported and gets its arguments."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="ttgcd",
         description="Recognise the classes you can name, discover the ones you cannot.",
         epilog="ttgcd COMMAND --help tells more about a command.",
@@ -47,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return import_module(f"ttgcd.cli.{args.command}").run(args)
     except InputError as error:
-        print(f"ttgcd: error: {error}", file=sys.stderr)
+        print(f"ttgcd: error: {as_options(str(error))}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         # The reader of our output went away (e.g. `| head`): not an error of ours.
@@ -59,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = getattr(error, "exit_code", None)
         if code is None:
             raise
-        print(f"ttgcd: {error}", file=sys.stderr)
+        print(f"ttgcd: {as_options(str(error))}", file=sys.stderr)
         return int(code)
     except KeyboardInterrupt:
         print("ttgcd: interrupted", file=sys.stderr)

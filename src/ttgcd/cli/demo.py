@@ -13,6 +13,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", default="ttgcd-demo", help="output folder (default: ttgcd-demo)")
     parser.add_argument("--preset", default="paper", help="paper or robust (default: paper)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--resume", action="store_true", help="go on with an interrupted demo")
+    parser.add_argument("--overwrite", action="store_true", help="replace the run in --out")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -20,11 +22,21 @@ def run(args: argparse.Namespace) -> int:
 
     from ttgcd.bench.demo import run_demo
     from ttgcd.cli.progress import Progress
+    from ttgcd.wording import as_options
 
     progress = Progress()
     try:
-        result = run_demo(args.domain, Path(args.out), args.preset, args.seed, RIVALS, progress)
+        result = run_demo(
+            args.domain,
+            Path(args.out),
+            args.preset,
+            args.seed,
+            RIVALS,
+            progress,
+            resume=args.resume,
+            overwrite=args.overwrite,
+        )
     finally:
         progress.close()
-    print(result.text())
+    print(as_options(result.text()))
     return 0

@@ -11,8 +11,10 @@ DEFAULT_MODEL = "openai/clip-vit-base-patch16"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
-        help="folder, list file (.txt), '-' for paths on standard input, .tar shards, .parquet, "
-        ".npy of images, or .npy of embeddings (then give --anchors)",
+        nargs="+",
+        help="folder, image files, list file (.txt), '-' for paths on standard input, .tar shards, "
+        ".parquet, .npy of images, or .npy of embeddings (then give --anchors); several are read "
+        "one after the other",
     )
     parser.add_argument(
         "--known", required=True, help="known class names: 'cat,dog' or @names.txt (one a line)"
@@ -69,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from ttgcd.cli.progress import Progress
     from ttgcd.discovery import Settings, discover
+    from ttgcd.wording import as_options, counted, listed
 
     settings = Settings(
         known=args.known,
@@ -95,10 +98,14 @@ def run(args: argparse.Namespace) -> int:
 
         print(json.dumps(settings.describe(), indent=2))
         return 0
+    if not args.quiet:
+        names = settings.names()
+        said = f"{counted(len(names), 'known class', 'known classes')}: {listed(names)}"
+        print(said, file=sys.stderr, flush=True)
     progress = None if args.quiet else Progress()
     try:
         found = discover(
-            args.source,
+            args.source[0] if len(args.source) == 1 else args.source,
             out=args.out,
             settings=settings,
             resume=args.resume,
@@ -109,5 +116,5 @@ def run(args: argparse.Namespace) -> int:
     finally:
         if progress is not None:
             progress.close()
-    print(found.text())
+    print(as_options(found.text()))
     return 0

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", help="what `ttgcd discover` takes: a folder, a list, shards, ...")
+    parser.add_argument(
+        "source", nargs="+", help="what `ttgcd discover` takes: a folder, a list, shards, ..."
+    )
     parser.add_argument("--known", required=True, help="'cat,dog' or @names.txt")
     parser.add_argument("--model", help="hub id, folder or 'mini' (default: the paper's)")
     parser.add_argument("--device", default="auto")
@@ -45,11 +47,16 @@ def run(args: argparse.Namespace) -> int:
     from ttgcd.prototypes.count import cluster_bounds, estimate_novel_count
     from ttgcd.streams.labels import read_names
     from ttgcd.streams.open import open_source
+    from ttgcd.wording import counted, listed
 
-    n_known = len(read_names(args.known))
+    names = read_names(args.known)
+    n_known = len(names)
+    if not args.quiet:
+        said = f"{counted(n_known, 'known class', 'known classes')}: {listed(names)}"
+        print(said, file=sys.stderr, flush=True)
     if args.warmup < 2:
         raise InputError(f"--warmup must be at least 2, got {args.warmup}")
-    source = open_source(args.source)
+    source = open_source(args.source[0] if len(args.source) == 1 else args.source)
     wanted = len(source) if args.part == "stream" else min(args.warmup, len(source))
     cluster_bounds(wanted, n_known, args.max_clusters)  # refuse before a model is loaded
     features = _features(args, source, wanted)
@@ -119,7 +126,7 @@ def _features(args: argparse.Namespace, source, wanted: int) -> np.ndarray:  # t
             if sum(map(len, parts)) >= wanted:
                 break
     if not parts:
-        raise InputError(f"{args.source}: no readable sample")
+        raise InputError(f"{', '.join(args.source)}: no readable sample")
     return np.concatenate(parts)[:wanted]
 
 

@@ -1,65 +1,100 @@
-"""Progress: bars on a terminal, plain lines elsewhere."""
+"""Progress: one line that is written over on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
-from typing import Any, TextIO
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TextIO
 
-_UNITS = {"stream": "image", "corrupt": "image", "re-align": "epoch"}
+from ttgcd.wording import counted
+
+_UNITS = {"re-align": "epoch"}
+
+
+@dataclass
+class _Phase:
+    """How far a phase is, and the seconds that were its own."""
+
+    first: int
+    done: int
+    seconds: float = 0.0
 
 
 class Progress:
-    """Called as ``progress(phase, done, total)``; shows rate and time left for each phase."""
+    """Called as ``progress(phase, done, total)``; shows rate and time left of that phase.
 
-    def __init__(self, out: TextIO | None = None, seconds_between_lines: float = 5.0) -> None:
+    Phases take turns: a stream waits while the encoder is re-aligned. The time since the last call
+    belongs to the phase that calls now; otherwise the stream's time left would stand still
+    meanwhile and be wrong for long after.
+    """
+
+    def __init__(
+        self,
+        out: TextIO | None = None,
+        seconds_between_lines: float = 5.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._out = out or sys.stderr
-        self._bars: dict[str, Any] = {}
-        self._started: dict[str, tuple[float, int]] = {}
-        self._last_line: dict[str, float] = {}
-        self._gap = seconds_between_lines
+        self._clock = clock
+        self._phases: dict[str, _Phase] = {}
+        self._current: str | None = None
+        self._at = clock()
+        self._shown_at: dict[str, float] = {}
+        self._open_line = False
+        self._gap = 0.1 if self._out.isatty() else seconds_between_lines
 
     def __call__(self, phase: str, done: int, total: int) -> None:
-        if self._out.isatty():
-            self._bar(phase, done, total)
+        now = self._clock()
+        taken, self._at = now - self._at, now
+        turn = phase != self._current
+        seen = self._phases.get(phase)
+        if seen is None or done < seen.done:  # new, or the same phase of another run
+            seen = self._phases[phase] = _Phase(done, done)
         else:
-            self._line(phase, done, total)
+            seen.seconds += taken
+        seen.done, self._current = done, phase
+        due = now - self._shown_at.get(phase, float("-inf")) >= self._gap
+        if due or turn or done >= total:
+            self._shown_at[phase] = now
+            self._show(_text(phase, seen, total), turn, done >= total)
 
     def close(self) -> None:
-        for bar in self._bars.values():
-            bar.close()
-        self._bars = {}
+        """End the line that is being written over."""
+        if self._open_line:
+            print(file=self._out, flush=True)
+        self._open_line = False
 
-    def _bar(self, phase: str, done: int, total: int) -> None:
-        from tqdm import tqdm
-
-        if phase not in self._bars:
-            unit = _UNITS.get(phase, "step")
-            self._bars[phase] = tqdm(
-                total=total,
-                desc=f"{phase:>9}",
-                unit=f" {unit}s",
-                file=self._out,
-                initial=0,
-                dynamic_ncols=True,
-                leave=True,
-            )
-        bar = self._bars[phase]
-        bar.update(done - bar.n)
-        if done >= total:
-            bar.refresh()
-
-    def _line(self, phase: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        began, first = self._started.setdefault(phase, (now, done))
-        due = now - self._last_line.get(phase, -1e9) >= self._gap
-        if not due and done < total:
+    def _show(self, text: str, turn: bool, ended: bool) -> None:
+        if not self._out.isatty():
+            print(text, file=self._out, flush=True)
             return
-        self._last_line[phase] = now
-        unit = _UNITS.get(phase, "step")
-        text = f"{phase}: {done:,}/{total:,} {unit}s"
-        elapsed, progressed = now - began, done - first
-        if elapsed > 0 and progressed > 0:
-            rate = progressed / elapsed
-            text += f", {rate:,.1f} {unit}s/s, {(total - done) / rate:,.0f} s left"
-        print(text, file=self._out, flush=True)
+        if turn:
+            self.close()
+        width = shutil.get_terminal_size().columns - 1
+        print(f"\r{text[:width]:<{width}}", end="", file=self._out, flush=True)
+        self._open_line = True
+        if ended:
+            self.close()
+
+
+def _text(phase: str, seen: _Phase, total: int) -> str:
+    unit = _UNITS.get(phase, "image")
+    text = f"{phase}: {seen.done:,}/{counted(total, unit)}"
+    progressed = seen.done - seen.first
+    if seen.seconds > 0 and progressed > 0:
+        rate = progressed / seen.seconds
+        speed = f"{rate:,.1f} {unit}s/s" if rate >= 1 else f"{1 / rate:,.1f} s an {unit}"
+        text += f", {speed}"
+        if seen.done < total:
+            text += f", {_duration((total - seen.done) / rate)} left"
+    return text
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes, hours = round(seconds / 60), round(seconds / 3600)
+    return f"{minutes} min" if minutes < 90 else f"{hours} h" if hours < 48 else f"{hours // 24} d"

@@ -89,7 +89,7 @@ def open_files(
 
 def images_in(folder: Path) -> list[str]:
     """Names of the image files directly in a folder, sorted; hidden files are left out."""
-    from ttgcd.streams.decode import EXTENSIONS
+    from ttgcd.streams.formats import EXTENSIONS
 
     try:
         names = [entry.name for entry in folder.iterdir()]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MINI_NOTE = (
     "model 'mini' is the small embedded one: good for trying things out on icons and simple "
-    "pictures; for photographs pass a real CLIP, e.g. --model openai/clip-vit-base-patch16"
+    "pictures; for photographs take a real CLIP, e.g. openai/clip-vit-base-patch16"
 )
 EMBEDDINGS_NOTE = "the source holds embeddings: there is no encoder, re-alignment is skipped"
 
@@ -68,7 +68,7 @@ def prepare(
         if settings.anchors is None:
             raise InputError(
                 "the source holds embeddings: give the text embeddings of the known names as "
-                "--anchors anchors.npy, made with the same model"
+                "`anchors=anchors.npy`, made with the same model"
             )
         anchors = read_anchors(settings.anchors, len(settings.names()))
         width = len(source.read(0))
@@ -80,7 +80,9 @@ def prepare(
         notes.append(EMBEDDINGS_NOTE)
     else:
         if settings.anchors is not None:
-            raise InputError("--anchors goes with a source of embeddings, this one holds images")
+            raise InputError(
+                "`anchors=...` goes with a source of embeddings, this one holds images"
+            )
         vlm = load_vlm(settings.model, settings.device)
         scale = vlm.logit_scale
         anchors = text_anchors(vlm, settings.names(), settings.templates)
@@ -133,7 +135,7 @@ def _estimate(inputs: Inputs) -> None:
     inputs.count_trace = list(estimate.trace)
     inputs.notes.append(
         f"estimated {estimate.novel} novel categories from the first {len(features):,} samples "
-        "(silhouette); pass --novel N if you know better"
+        "(silhouette); give the number if you know better"
     )
 
 

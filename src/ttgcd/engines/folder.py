@@ -237,7 +237,7 @@ class _Run:
     def _changed(self, how: str) -> InputError:
         return InputError(
             f"cannot go on in {str(self.folder.path)!r}: the input has changed ({how}). "
-            "Restore it, or start again with --overwrite"
+            "Restore it, or start again with `overwrite=True`"
         )
 
     # -- the end ------------------------------------------------------------------------------

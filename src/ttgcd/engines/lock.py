@@ -46,7 +46,7 @@ def _take(path: Path, out: Path) -> int:
                 who = f" (process {holder})" if holder else ""
                 raise InputError(
                     f"another process{who} is writing to {str(out)!r}: wait for it, stop it, "
-                    "or choose another --out"
+                    "or choose another `out=...`"
                 ) from None
             if error.errno not in _NO_LOCKS:
                 raise

@@ -27,6 +27,8 @@ LEAVES = (
     "run.json",
     "state",
 )
+#: What a user's own work leaves beside a run; it outlives the run.
+KEPT = ("edits.jsonl",)
 #: The part of the settings that describes the input: a run may go on when only this has changed,
 #: provided that the samples already read are the same.
 INPUT = "input"
@@ -54,11 +56,19 @@ class OutputFolder:
         if not self.path.exists():
             return "empty"
         if not self.path.is_dir():
-            raise InputError(f"{str(self.path)!r} is a file: choose a folder for --out")
+            raise InputError(f"{str(self.path)!r} is a file: choose a folder for `out=...`")
         try:
             return "foreign" if set(os.listdir(self.path)) - {_PROGRESS} else "empty"
         except OSError as error:
             raise InputError(f"cannot look into {str(self.path)!r}: {error.strerror}") from None
+
+    def others(self) -> str:
+        """What lies beside a run and is not its own, a few of it; hidden files do not count."""
+        if not self.path.is_dir():
+            return ""
+        ours = (*LEAVES, *KEPT)
+        names = [n for n in sorted(os.listdir(self.path)) if n not in ours and n[0] != "."]
+        return ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
 
     def settings(self) -> dict[str, Any]:
         """The settings of the run in the folder."""
@@ -71,7 +81,7 @@ class OutputFolder:
                 return settings
         except (OSError, ValueError):
             pass
-        raise InputError(f"{str(path)!r} is damaged. Start again with --overwrite")
+        raise InputError(f"{str(path)!r} is damaged. Start again with `overwrite=True`")
 
     def check(self, settings: dict[str, Any], resume: bool, overwrite: bool) -> Standing:
         """Refuse what must not be touched; changes nothing."""
@@ -79,7 +89,12 @@ class OutputFolder:
         name = str(self.path)
         if standing == "foreign":
             raise InputError(
-                f"{name!r} is not empty and is not the output of a run: choose another --out"
+                f"{name!r} is not empty and is not the output of a run: choose another `out=...`"
+            )
+        if overwrite and (others := self.others()):
+            raise InputError(
+                f"{name!r} holds a run and also {others}, which no run has written: move that "
+                "away, or choose another `out=...`"
             )
         if standing in ("empty", "begun") or overwrite:
             return standing
@@ -91,13 +106,13 @@ class OutputFolder:
         if changed:
             raise InputError(
                 f"{name!r} holds a run with other settings ({changed}): "
-                "use the same ones, --overwrite, or another --out"
+                "use the same ones, `overwrite=True`, or another `out=...`"
             )
         if not resume:
-            advice = "go on with --resume" if standing == "unfinished" else "it is complete"
+            advice = "go on with `resume=True`" if standing == "unfinished" else "it is complete"
             raise InputError(
                 f"{name!r} holds {'an' if standing == 'unfinished' else 'a'} {standing} run: "
-                f"{advice}, start again with --overwrite, or choose another --out"
+                f"{advice}, start again with `overwrite=True`, or choose another `out=...`"
             )
         return standing
 

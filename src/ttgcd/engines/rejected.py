@@ -67,8 +67,9 @@ class RejectedFile:
             data = self.path.read_bytes()[: self._bytes]
         except OSError as error:
             raise InputError(
-                f"cannot read {str(self.path)!r}: {error.strerror}. Start again with --overwrite"
+                f"cannot read {str(self.path)!r}: {error.strerror}. "
+                "Start again with `overwrite=True`"
             ) from None
         if len(data) < self._bytes:
-            raise InputError(f"{str(self.path)!r} is damaged. Start again with --overwrite")
+            raise InputError(f"{str(self.path)!r} is damaged. Start again with `overwrite=True`")
         return data

@@ -18,7 +18,7 @@ class Interrupted(Exception):
     def __init__(self, number: int) -> None:
         self.signal = number
         name = signal.Signals(number).name
-        super().__init__(f"stopped by {name}; go on with --resume")
+        super().__init__(f"stopped by {name}; go on with `resume=True`")
 
     @property
     def exit_code(self) -> int:

@@ -189,10 +189,10 @@ class AssignmentTable:
             data = path.read_bytes()
         except OSError as error:
             raise InputError(
-                f"cannot read {str(path)!r}: {error.strerror}. Start again with --overwrite"
+                f"cannot read {str(path)!r}: {error.strerror}. Start again with `overwrite=True`"
             ) from None
         if hashlib.sha256(data).hexdigest() != self._parts[number][1]:
-            raise InputError(f"{str(path)!r} is damaged. Start again with --overwrite")
+            raise InputError(f"{str(path)!r} is damaged. Start again with `overwrite=True`")
         return data
 
     # -- memory -------------------------------------------------------------------------------

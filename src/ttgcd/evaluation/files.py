@@ -52,7 +52,9 @@ def evaluate_files(
     parquet, remembered = _locate(Path(assignments))
     names = list(known) if known is not None else remembered
     if not names:
-        raise InputError(f"{parquet}: which classes are known? Give --known 'a,b' or @names.txt")
+        raise InputError(
+            f"{parquet}: which classes are known? Give them as `known=a,b` or `known=@names.txt`"
+        )
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"known class {twice!r} is listed twice")
@@ -147,7 +149,7 @@ def _category_ids(table: dict[str, list], known: Sequence[str], parquet: Path) -
         if kind == "known":
             if name not in index:
                 raise InputError(
-                    f"{parquet}: the run knows a class {name!r} that is not in --known; "
+                    f"{parquet}: the run knows a class {name!r} that is not among the names given; "
                     "give the list the run was made with"
                 )
             ids[row] = index[name]

@@ -51,7 +51,7 @@ class Task:
 
     def __post_init__(self) -> None:
         if len(self.known) == 0:
-            raise InputError("no known class: name at least one class (--known 'cat,dog')")
+            raise InputError("no known class: name at least one class, as in `known=cat,dog`")
         if self.novel < 0:
             raise InputError(f"the number of novel classes must be 0 or more, got {self.novel}")
         if self.anchors.ndim != 2 or len(self.anchors) != len(self.known):

@@ -1,4 +1,4 @@
-"""UniEnt++: OSTTA++ with the entropy of novel samples capped; hard sets, or posteriors as weights."""
+"""UniEnt++: OSTTA++ with the entropy of novel samples capped; hard sets or soft weights."""
 
 from __future__ import annotations
 

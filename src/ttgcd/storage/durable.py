@@ -53,7 +53,7 @@ _CANNOT_SYNC_FOLDERS = {22, 95}  # EINVAL, EOPNOTSUPP
 
 
 @contextmanager
-def writing(out: Path, advice: str = "then go on with --resume") -> Iterator[None]:
+def writing(out: Path, advice: str = "then go on with `resume=True`") -> Iterator[None]:
     """Turn a failure to write into one line that says what to do."""
     try:
         yield

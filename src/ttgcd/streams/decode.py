@@ -18,12 +18,9 @@ from PIL import Image, UnidentifiedImageError
 from PIL.JpegImagePlugin import JpegImageFile
 
 from ttgcd.streams.base import Rejection
+from ttgcd.streams.formats import FORMATS, unknown_format
 from ttgcd.streams.jpeg import decode_jpeg
 
-FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP")
-EXTENSIONS = frozenset(
-    (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".webp", ".tif", ".tiff", ".bmp", ".dib")
-)
 MAX_PIXELS = 120_000_000  # the largest phone cameras give 108 million
 
 # Pillow warns about odd metadata and large sizes. The first is harmless, the second is an error
@@ -71,7 +68,7 @@ def decode(data: bytes, max_pixels: int = MAX_PIXELS, *, reuse: bool = False) ->
     except Rejection:
         raise
     except UnidentifiedImageError:
-        raise Rejection("not an image of a supported format") from None
+        raise Rejection(unknown_format(data)) from None
     except Image.DecompressionBombError:
         raise Rejection("too many pixels") from None
     except MemoryError:

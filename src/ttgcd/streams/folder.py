@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 
 from ttgcd.errors import InputError
-from ttgcd.streams.decode import EXTENSIONS
+from ttgcd.streams.base import Rejection
 from ttgcd.streams.files import MAX_FILE_BYTES, Files, readable_text
+from ttgcd.streams.formats import EXTENSIONS, UNREAD, extension_of, unread_note
+from ttgcd.wording import by_extension, counted
 
 
 class FolderSource(Files):
@@ -14,29 +16,43 @@ class FolderSource(Files):
 
     An id is the path relative to the folder with ``/`` between its parts; the order is by Unicode
     code point of that path, the same on every system. Files count as images by their extension;
-    hidden files and folders are left out. Links to folders are not followed, and a link to a file
+    those of a format that cannot be read here are samples too, to be set aside with the reason.
+    Hidden files and folders are left out. Links to folders are not followed, and a link to a file
     outside the folder is set aside when it is read.
     """
 
     def __init__(self, folder: str, max_bytes: int = MAX_FILE_BYTES) -> None:
-        self._others = self._links = 0
+        self._hidden = self._links = 0
+        self._others: list[str] = []  # extensions of files that are no images
         self._closed_folders: list[str] = []
         found = sorted(self._walk(folder))
-        if not found:
-            raise InputError(
-                f"no image in {folder!r}: looked for {', '.join(sorted(EXTENSIONS))} files "
-                f"in it and its sub-folders ({self._others} other files were found)"
-            )
+        if all(extension_of(relative) in UNREAD for relative in found):
+            self._refuse(folder, found)
         paths = [os.path.join(folder, *relative.split("/")) for relative in found]
         ids = [readable_text(relative) for relative in found]
         super().__init__(paths, ids, inside=folder, max_bytes=max_bytes)
+        self._unread = [e for e in map(extension_of, found) if e in UNREAD]
+
+    def read(self, position: int) -> bytes:
+        if self._unread and (why := UNREAD.get(extension_of(self._paths[position]))):
+            raise Rejection(why)
+        return super().read(position)
 
     def notes(self) -> tuple[str, ...]:
-        notes = []
+        notes = [unread_note(self._unread)] if self._unread else []
         if self._others:
-            notes.append(f"{self._others} files that are hidden or no images were left out")
+            were = "was" if len(self._others) == 1 else "were"
+            no_images = "that is no image" if were == "was" else "that are no images"
+            notes.append(
+                f"{counted(len(self._others), 'file')} {no_images} {were} left out "
+                f"({by_extension(self._others)})"
+            )
+        if self._hidden:
+            were = "was" if self._hidden == 1 else "were"
+            notes.append(f"{counted(self._hidden, 'hidden file')} {were} left out")
         if self._links:
-            notes.append(f"{self._links} links to folders were not followed")
+            were = "was" if self._links == 1 else "were"
+            notes.append(f"{counted(self._links, 'link')} to folders {were} not followed")
         notes += [f"cannot look into folder {name!r}" for name in self._closed_folders]
         return tuple(notes)
 
@@ -50,9 +66,23 @@ class FolderSource(Files):
             self._links += len(links)
             folders[:] = [name for name in folders if not name.startswith(".")]
             for name in names:
-                if name.startswith(".") or os.path.splitext(name)[1].lower() not in EXTENSIONS:
-                    self._others += 1
+                extension = extension_of(name)
+                if name.startswith("."):
+                    self._hidden += 1
+                elif extension not in EXTENSIONS and extension not in UNREAD:
+                    self._others.append(readable_text(extension))
                 else:
                     relative = os.path.relpath(os.path.join(here, name), folder)
                     found.append(relative.replace(os.sep, "/"))
         return found
+
+    def _refuse(self, folder: str, unread: list[str]) -> None:
+        """Nothing to read: say what was looked for and what was there instead."""
+        if unread:
+            why = unread_note([extension_of(relative) for relative in unread])
+            raise InputError(f"no readable image in {folder!r}: {why}")
+        there = f": {by_extension(self._others)}" if self._others else ""
+        raise InputError(
+            f"no image in {folder!r}: looked for {', '.join(sorted(EXTENSIONS))} files in it and "
+            f"its sub-folders ({counted(len(self._others), 'other file')}{there})"
+        )

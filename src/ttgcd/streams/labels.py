@@ -9,12 +9,17 @@ from collections.abc import Sequence
 
 from ttgcd.errors import InputError
 
+#: What separates names in the files of other programs; no class is called so.
+_SEPARATORS = ";|\t"
+_FILE_ENDINGS = (".txt", ".csv", ".tsv", ".json", ".list", ".lst", ".names", ".yaml", ".yml")
+
 
 def read_names(given: str | Sequence[str]) -> tuple[str, ...]:
     """Class names from ``"cat,dog"``, from ``"@names.txt"`` (one a line), or from a sequence.
 
     Spaces around a name and blank lines of a file do not count. Empty and repeated names are
-    refused: two equal names would be one category with two numbers.
+    refused: two equal names would be one category with two numbers. So is what looks like a path
+    without its ``@``, or like several names that would become one.
 
     >>> read_names("cat, sea lion")
     ('cat', 'sea lion')
@@ -25,10 +30,13 @@ def read_names(given: str | Sequence[str]) -> tuple[str, ...]:
     elif given.startswith("@"):
         where = given[1:]
         names = [line.strip() for line in _text(where, "names").splitlines() if line.strip()]
+        _refuse_tables(names, where)
     elif not given.strip():
         names = []
     else:
         names = [name.strip() for name in given.split(",")]
+        _refuse_paths(names, given)
+        _refuse_separators(names, "commas, as in 'cat,dog'", where)
     if not names:
         raise InputError(f"no class name in {where}: give at least one, as 'cat,dog' or @names.txt")
     seen: set[str] = set()
@@ -45,6 +53,46 @@ def read_names(given: str | Sequence[str]) -> tuple[str, ...]:
         shown = ", ".join(repr(name) for name in repeated)
         raise InputError(f"names given more than once in {where}: {shown}; keep one of each")
     return tuple(names)
+
+
+def _refuse_paths(names: Sequence[str], given: str) -> None:
+    """A class is not called ``names.csv``: the ``@`` was forgotten."""
+    if len(names) == 1 and (
+        names[0].lower().endswith(_FILE_ENDINGS) or (os.sep in given and os.path.exists(given))
+    ):
+        raise InputError(
+            f"{given!r} is the name of a file: put @ in front to read the names from it, '@{given}'"
+        )
+
+
+def _refuse_separators(names: Sequence[str], way: str, where: str) -> None:
+    for name in names:
+        found = [sign for sign in _SEPARATORS if sign in name]
+        if found:
+            raise InputError(
+                f"{name!r} in {where} looks like several names separated by {found[0]!r}: "
+                f"separate them by {way}"
+            )
+
+
+def _refuse_tables(lines: Sequence[str], where: str) -> None:
+    """Lines are names, and a name may hold a comma ("bear, brown"); a list or a table is none."""
+    way = "line breaks: one name a line"
+    _refuse_separators(lines, way, where)
+    with_comma = [line for line in lines if "," in line]
+    if not with_comma:
+        return
+    if where.lower().endswith(".csv"):
+        raise InputError(
+            f"{where} looks like a table ({with_comma[0]!r}): a file of names holds one name a "
+            "line; save the column of names alone, as .txt"
+        )
+    at_the_edge = [line for line in with_comma if line[0] == "," or line[-1] == ","]
+    if len(lines) == 1 or at_the_edge:
+        raise InputError(
+            f"{(at_the_edge or lines)[0]!r} in {where} looks like several names separated by ',': "
+            f"separate them by {way}"
+        )
 
 
 def read_labels(path: str | os.PathLike[str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 import re
 from collections.abc import Sequence
@@ -13,9 +14,10 @@ import numpy as np
 from ttgcd.errors import InputError
 from ttgcd.streams.arrays import open_array
 from ttgcd.streams.base import Source
-from ttgcd.streams.decode import EXTENSIONS, MAX_PIXELS, decode, reason_of
+from ttgcd.streams.decode import MAX_PIXELS, decode, reason_of
 from ttgcd.streams.files import MAX_FILE_BYTES
 from ttgcd.streams.folder import FolderSource
+from ttgcd.streams.formats import EXTENSIONS, UNREAD
 from ttgcd.streams.listing import ListSource, read_list, read_stdin
 
 LISTS = (".txt", ".list", ".lst")
@@ -64,7 +66,7 @@ def _open(spec: Spec, max_bytes: int) -> Source:
     if isinstance(spec, np.ndarray):
         return open_array(spec)
     if not isinstance(spec, (str, os.PathLike)):
-        return ListSource([os.fspath(path) for path in spec], max_bytes=max_bytes)
+        return _open_several([os.fspath(path) for path in spec], max_bytes)
     if spec == "-":
         return read_stdin(max_bytes)
     path = os.fspath(spec)
@@ -82,6 +84,25 @@ def _open(spec: Spec, max_bytes: int) -> Source:
     if re.match(r"[a-z][a-z0-9+.-]*://", path, re.IGNORECASE):
         raise InputError(f"{path!r} is an address: download it and give the file or folder")
     raise InputError(f"no such file or folder: {path!r}")
+
+
+def _open_several(paths: list[str], max_bytes: int) -> Source:
+    """Paths of images in the order given; folders, shards and patterns among them are opened."""
+
+    def whole(path: str) -> bool:
+        return os.path.isdir(path) or path.lower().endswith((*TARS, *LISTS, ".parquet", ".npy"))
+
+    if not any(map(whole, paths)):
+        return ListSource(paths, max_bytes=max_bytes)
+    from ttgcd.streams.several import Several
+
+    parts: list[tuple[str, Source]] = []
+    for is_whole, group in itertools.groupby(paths, whole):
+        if is_whole:
+            parts += [(path, _open(path, max_bytes)) for path in group]
+        else:
+            parts.append(("", ListSource(list(group), max_bytes=max_bytes)))
+    return Several(parts)
 
 
 def _open_folder(path: str, max_bytes: int) -> Source:
@@ -130,6 +151,8 @@ def _kind(path: str) -> str:
         return "list"
     if extension in EXTENSIONS:
         return "image"
+    if extension in UNREAD:
+        raise InputError(f"cannot read {path!r}: {UNREAD[extension]}")
     advice = {
         ".npz": "save the array alone with numpy.save",
         ".csv": "write the image paths to a .txt file, one a line",

@@ -23,8 +23,9 @@ import numpy as np
 
 from ttgcd.errors import InputError
 from ttgcd.streams.base import Rejection, Source
-from ttgcd.streams.decode import EXTENSIONS, one_line
+from ttgcd.streams.decode import one_line
 from ttgcd.streams.files import MAX_FILE_BYTES, check_size, readable_text, unique_ids
+from ttgcd.streams.formats import EXTENSIONS, UNREAD, extension_of, unread_note
 from ttgcd.streams.spool import Spool
 
 _EXPAND: dict[bytes, Callable[..., Any]] = {
@@ -146,6 +147,7 @@ class TarSource(Source):
         """Image members of one archive, as far as its headers can be read."""
         members = []
         skipped = 0
+        unread: list[str] = []
         try:
             with tarfile.open(fileobj=file, mode="r:") as archive:
                 end = -1
@@ -158,7 +160,10 @@ class TarSource(Source):
                     if ".." in info.name.split("/"):
                         name = readable_text(info.name)
                     hidden = posixpath.basename(name).startswith(".")
-                    if posixpath.splitext(name)[1].lower() not in EXTENSIONS or hidden:
+                    extension = extension_of(name)
+                    if extension in UNREAD and not hidden:
+                        unread.append(extension)
+                    if extension not in EXTENSIONS or hidden:
                         continue
                     if info.isreg() and not info.issparse():
                         members.append(_Member(name, info.offset_data, info.size))
@@ -166,6 +171,8 @@ class TarSource(Source):
                         skipped += 1
         except Exception as error:  # damaged headers make tarfile raise almost anything
             self._notes.append(f"{path} is damaged, used as far as readable: {one_line(error)}")
+        if unread:
+            self._notes.append(f"{path}: {unread_note(unread)}")
         if skipped:
             self._notes.append(f"{path}: {skipped} links or special members were left out")
         return members

@@ -38,7 +38,7 @@ def load_vlm(name_or_path: str = DEFAULT, device: str = "auto") -> VLM:
         reason = (str(error).strip() or "no reason given").splitlines()[0]
         raise InputError(
             f"model {name_or_path}: the checkpoint cannot be used "
-            f"({type(error).__name__}: {reason}); download it again or try another --model"
+            f"({type(error).__name__}: {reason}); download it again or try another `model=...`"
         ) from error
 
 
@@ -52,5 +52,5 @@ def _device(name: str) -> torch.device:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).strip().splitlines()[0]
-        raise InputError(f"device {name!r} cannot be used ({reason}); try --device cpu") from error
+        raise InputError(f"device {name!r} cannot be used ({reason}); try `device=cpu`") from error
     return device

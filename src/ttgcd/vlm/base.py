@@ -81,6 +81,6 @@ def check_finite(features: torch.Tensor, what: str) -> torch.Tensor:
         raise NonFiniteError(
             f"{what}: {len(rows)} of {len(finite)} features are not finite (first: row "
             f"{int(rows[0])}); the checkpoint is broken or the adaptation diverged, "
-            "try another --model or a lower learning rate"
+            "try another `model=...` or a lower learning rate"
         )
     return features

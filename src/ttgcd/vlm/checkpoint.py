@@ -41,8 +41,8 @@ _INDEX = "model.safetensors.index.json"
 _WEIGHTS = ("model.safetensors", "model-*.safetensors", _INDEX, OPEN_CLIP_WEIGHTS)
 
 _OFFLINE_WAYS = (
-    "offline ways: --model PATH with a downloaded folder, a hub id that is already in the "
-    f"Hugging Face cache, or --model {EMBEDDED} (the small embedded model) to try things out"
+    "offline ways: `model=PATH` with a downloaded folder, a hub id that is already in the "
+    f"Hugging Face cache, or `model={EMBEDDED}` (the small embedded model) to try things out"
 )
 # Seconds until an unreachable hub is given up.
 _TIMEOUT = 5.0

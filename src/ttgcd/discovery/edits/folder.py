@@ -31,7 +31,7 @@ class EditedFolder:
     >>> EditedFolder("no such folder")
     Traceback (most recent call last):
     ...
-    ttgcd.errors.InputError: 'no such folder' holds no finished run: give the --out of one
+    ttgcd.errors.InputError: 'no such folder' holds no finished run: give the `out=...` of one
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class EditedFolder:
         self._folder = OutputFolder(self.out)
         self._report = report
         if self._folder.standing() != "finished":
-            raise InputError(f"{str(out)!r} holds no finished run: give the --out of one")
+            raise InputError(f"{str(out)!r} holds no finished run: give the `out=...` of one")
         self._unedited = self._folder.state / "unedited"
 
     # -- looking ------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ class _Books:
         if record["kind"] == "known":
             raise InputError(
                 f"category {record['id']} is the known class {record['name']!r}: "
-                "name it in --known, renaming is for new categories"
+                "name it in `known=...`, renaming is for new categories"
             )
         self._free(edit.name, besides=record["id"])
         record["name"] = edit.name
