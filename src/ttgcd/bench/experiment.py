@@ -10,6 +10,8 @@ from typing import Any
 from ttgcd import data
 from ttgcd.errors import InputError
 
+NOT_IN_PAPER = "Not in the paper"
+OWN = "Own"
 COLUMNS = ("benchmark", "stream", "model", "decile")
 
 
@@ -28,6 +30,11 @@ class Variant:
     published: str = ""
     x: float | None = None
     series: str = ""
+
+    @property
+    def in_paper(self) -> bool:
+        """Whether the paper has this row."""
+        return not self.group.startswith(NOT_IN_PAPER) and self.group != OWN
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,7 @@ class Experiment:
     x_label: str = ""
     x_scale: str = "linear"
     best_of_group: bool = False
+    streams: tuple[str, ...] | None = None  # only these, of whichever benchmark has them
 
     def select(
         self,
@@ -83,13 +91,19 @@ class Experiment:
             targets = tuple(own.get(name, Target(name, default)) for name in benchmarks)
             chosen = replace(chosen, targets=targets)
         if streams is not None:
-            targets = tuple(replace(t, streams=tuple(streams)) for t in chosen.targets)
-            chosen = replace(chosen, targets=targets)
+            chosen = replace(chosen, streams=tuple(streams))
         if seeds is not None:
             chosen = replace(chosen, seeds=tuple(seeds))
         if models is not None:
             chosen = replace(chosen, models=tuple(models))
         return chosen
+
+    def paper_rows(self) -> Experiment:
+        """The experiment without the rows that the paper does not have."""
+        rows = tuple(variant for variant in self.variants if variant.in_paper)
+        if not rows:
+            raise InputError(f"{self.name} has no row of the paper's")
+        return replace(self, variants=rows)
 
     def with_methods(self, methods: Sequence[str]) -> Experiment:
         """The same experiment with further methods as rows."""
@@ -101,7 +115,7 @@ class Experiment:
 
 
 def _own_variant(method: str) -> Variant:
-    return Variant(label=method.rpartition(":")[2], method=method, group="Own")
+    return Variant(label=method.rpartition(":")[2], method=method, group=OWN)
 
 
 def _pick_variants(variants: Sequence[Variant], names: Sequence[str]) -> tuple[Variant, ...]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ttgcd.bench.experiment import Experiment, experiment_names, load_experiment
 from ttgcd.bench.figures import draw
+from ttgcd.bench.options import base_label, settings_of
 from ttgcd.bench.render import render
 from ttgcd.bench.results import Row, read_results
 from ttgcd.bench.table import Table, build_tables, comparable
@@ -109,6 +110,7 @@ class Command(NamedTuple):
     limit: int | None
     streams: tuple[str, ...]  # empty: all
     seeds: tuple[int, ...]
+    settings: tuple[str, ...]  # of --set
 
 
 def commands(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
@@ -118,8 +120,9 @@ def commands(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
     labels += sorted({row["label"] for row in rows} - set(order))
     found: dict[Command, list[str]] = {}
     for label in labels:
-        for command in _commands_of([row for row in rows if row["label"] == label]):
-            found.setdefault(command, []).append(label)
+        mine = [row for row in rows if row["label"] == label]
+        for command in _commands_of(experiment, mine):
+            found.setdefault(command, []).append(base_label(label))
     lines = []
     for command, chosen in found.items():
         line = f"ttgcd bench run {experiment.name} --data DATA --benchmarks {command.benchmark}"
@@ -127,21 +130,23 @@ def commands(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
         line += f" --limit {command.limit}" if command.limit is not None else ""
         line += f" --streams {','.join(command.streams)}" if command.streams else ""
         line += f' --methods "{",".join(chosen)}"' if chosen != labels else ""
+        line += "".join(f" --set '{setting}'" for setting in command.settings)
         lines.append(line)
     return lines
 
 
-def _commands_of(rows: Sequence[Row]) -> list[Command]:
+def _commands_of(experiment: Experiment, rows: Sequence[Row]) -> list[Command]:
     """The commands behind the rows of one method: seeds with the same streams go together."""
     seeds: dict[Command, list[int]] = {}
     for row in rows:
         here = [
             r["stream"]
             for r in rows
-            if all(r[key] == row[key] for key in ("benchmark", "model", "limit", "seed"))
+            if all(r[k] == row[k] for k in ("benchmark", "model", "limit", "seed", "options"))
         ]
         streams = () if len(set(here)) == row["streams"] else tuple(sorted(set(here)))
-        command = Command(row["benchmark"], row["model"], row["limit"], streams, ())
+        settings = tuple(settings_of(experiment, row))
+        command = Command(row["benchmark"], row["model"], row["limit"], streams, (), settings)
         told = seeds.setdefault(command, [])
         if row["seed"] not in told:
             told.append(row["seed"])

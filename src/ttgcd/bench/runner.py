@@ -10,12 +10,15 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ttgcd.bench.experiment import Experiment, Target
 from ttgcd.bench.manifest import conditions, save_manifest
 from ttgcd.bench.results import Job, ResultsFile, Row, open_results, read_results
 from ttgcd.errors import InputError
+
+if TYPE_CHECKING:
+    from ttgcd.datasets import Benchmark
 
 Say = Callable[[str], None]
 
@@ -49,17 +52,21 @@ def plan(experiment: Experiment, settings: Settings, say: Say) -> list[Job]:
 
     A benchmark whose data are not there is left out with a message, as long as one is there.
     """
+    from ttgcd.datasets import load_benchmark
     from ttgcd.methods.registry import load_method
 
     configs = {v.label: load_method(v.method, **v.config).config() for v in experiment.variants}
     jobs: list[Job] = []
     missing: list[str] = []
+    choices: set[str] = set()
     for target in experiment.targets:
         try:
-            streams = _streams(target, settings)
+            benchmark = load_benchmark(target.name, settings.data, **target.options)
         except InputError as error:
             missing.append(str(error))
             continue
+        choices |= {*benchmark.streams, *benchmark.held_out}
+        streams = _streams(target, benchmark, experiment.streams)
         for model in experiment.models:
             for stream in streams:
                 jobs += [
@@ -80,6 +87,11 @@ def plan(experiment: Experiment, settings: Settings, say: Say) -> list[Job]:
                     for variant in experiment.variants
                     for seed in experiment.seeds
                 ]
+    unknown = set(experiment.streams or ()) - choices
+    if unknown and choices:
+        raise InputError(
+            f"no stream {min(unknown)!r} here: choose from {', '.join(sorted(choices))}"
+        )
     if not jobs:
         raise InputError("; ".join(missing) or "nothing to run: no method or no seed is left")
     for message in missing:
@@ -87,25 +99,26 @@ def plan(experiment: Experiment, settings: Settings, say: Say) -> list[Job]:
     return jobs
 
 
-def _streams(target: Target, settings: Settings) -> tuple[str, ...]:
-    from ttgcd.datasets import load_benchmark
-
-    benchmark = load_benchmark(target.name, settings.data, **target.options)
+def _streams(target: Target, benchmark: Benchmark, chosen: Sequence[str] | None) -> tuple[str, ...]:
+    there = benchmark.streams + benchmark.held_out
+    if chosen is not None:  # names of another benchmark's streams are not meant for this one
+        return tuple(stream for stream in chosen if stream in there)
     if target.streams == "evaluation":
         return benchmark.streams
     if target.streams == "held_out":
         return benchmark.held_out
-    unknown = set(target.streams) - set(benchmark.streams + benchmark.held_out)
-    if unknown:
-        choices = ", ".join(benchmark.streams + benchmark.held_out)
-        raise InputError(f"{target.name} has no stream {min(unknown)!r}: choose from {choices}")
     return tuple(target.streams)
+
+
+def is_cost(experiment: Experiment) -> bool:
+    """Whether time and memory are what is measured."""
+    return "peak_gb" in experiment.metrics
 
 
 def run_experiment(experiment: Experiment, settings: Settings, say: Say = print) -> Outcome:
     """Measure every job that has no row yet; each row is on disk before the next begins."""
     jobs = plan(experiment, settings, say)
-    if "peak_gb" in experiment.metrics:
+    if is_cost(experiment):
         settings = replace(settings, cost=True, workers=1)
     outcome = Outcome()
     with open_results(settings.out / f"{experiment.name}.jsonl") as results:
@@ -150,11 +163,7 @@ def _take_over(
 
     What another experiment, or another row of this one, measures in the same way is copied.
     """
-    elsewhere: dict[str, Row] = {}
-    paths = [] if settings.cost else [results.path, *sorted(settings.out.glob("*.jsonl"))]
-    for path in paths:
-        for row in read_results(path).rows:
-            elsewhere.setdefault(row["run_id"], row)
+    elsewhere = {} if settings.cost else rows_by_run(results.path, settings.out)
     waiting: list[Job] = []
     twins: dict[str, list[Job]] = {}
     for job in jobs:
@@ -169,6 +178,15 @@ def _take_over(
             waiting.append(job)
             twins[job.run_id] = []
     return waiting, twins
+
+
+def rows_by_run(first: Path, folder: Path) -> dict[str, Row]:
+    """What is on disk, by what was measured; the experiment's own file comes first."""
+    found: dict[str, Row] = {}
+    for path in (first, *sorted(folder.glob("*.jsonl"))):
+        for row in read_results(path).rows:
+            found.setdefault(row["run_id"], row)
+    return found
 
 
 def _copied(row: Row, job: Job) -> Row:

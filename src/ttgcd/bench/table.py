@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import Any
 
-from ttgcd.bench.experiment import Experiment, Variant, published_figures
+from ttgcd.bench.experiment import OWN, Experiment, Variant, published_figures
+from ttgcd.bench.options import base_label, describe
 from ttgcd.bench.results import Row
 from ttgcd.errors import InputError
 
@@ -99,12 +100,13 @@ def build_tables(
 def comparable(experiment: Experiment, rows: Sequence[Row]) -> list[list[Row]]:
     """The rows, apart by what must not stand in one table."""
     own = set(experiment.models)
-    kinds: dict[tuple[str, int | None], list[Row]] = {}
+    kinds: dict[tuple[str, int, str], list[Row]] = {}
     for row in rows:
         model = "" if row["model"] in own else row["model"]
-        kinds.setdefault((model, row["limit"]), []).append(row)
-    ordered = sorted(kinds, key=lambda kind: (kind[0], kind[1] is not None, kind[1] or 0))
-    return [kinds[kind] for kind in ordered]
+        options = describe(row["options"])
+        options = f"{row['benchmark']}: {options}" if options else ""
+        kinds.setdefault((model, row["limit"] or 0, options), []).append(row)
+    return [kinds[kind] for kind in sorted(kinds)]
 
 
 def _table(experiment: Experiment, rows: list[Row], limit: int | None) -> Table:
@@ -211,14 +213,17 @@ def _in_order(*names: Iterable[str]) -> list[str]:
 
 
 def _variants(experiment: Experiment, rows: Sequence[Row]) -> list[Variant]:
-    """The experiment's rows, and the user's own methods that were measured."""
+    """The experiment's rows, those with changed options, and the user's own methods."""
     labels = {variant.label for variant in experiment.variants}
-    own = {
-        row["label"]: Variant(row["label"], row["method"], group="Own")
-        for row in rows
-        if row["label"] not in labels
-    }
-    return [*experiment.variants, *own.values()]
+    own = {row["label"]: row["method"] for row in rows if row["label"] not in labels}
+    found: list[Variant] = []
+    for variant in experiment.variants:
+        # Rows with changed options stand below the row they came from, beside the same figures.
+        changed = [label for label in own if base_label(label) == variant.label]
+        found += [variant, *(replace(variant, label=label, x=None) for label in changed)]
+        for label in changed:
+            del own[label]
+    return found + [Variant(label, method, group=OWN) for label, method in own.items()]
 
 
 def _line(
@@ -319,6 +324,8 @@ def _warnings(experiment: Experiment, rows: Sequence[Row], limit: int | None) ->
         said.append(f"ONLY {limit:,} IMAGES PER STREAM (--limit): not comparable to full streams")
     for name in _in_order(row["benchmark"] for row in rows):
         here = [row for row in rows if row["benchmark"] == name]
+        if here[0]["options"]:
+            said.append(f"{name} WITH {describe(here[0]['options'])}: not the paper's setting")
         ran, there = len({row["stream"] for row in here}), here[0]["streams"]
         if ran < there and experiment.columns not in ("stream", "decile"):
             said.append(f"{name}: {ran} of {there} streams")

@@ -28,7 +28,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the group ttgcd.methods adds a method of your own",
     )
     run.add_argument("--benchmarks", help="these instead of the experiment's, comma-separated")
-    run.add_argument("--streams", help="only these corruptions or domains, comma-separated")
+    run.add_argument(
+        "--streams",
+        help="only these corruptions or domains, comma-separated, of whichever benchmark has them",
+    )
+    run.add_argument(
+        "--paper-rows", action="store_true", help="leave out rows that the paper does not have"
+    )
+    run.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME.OPTION=VALUE",
+        help="an option of a method, a row or a benchmark, e.g. tent++.lr=3e-4, "
+        "cifar10-c.severity=3, imagenet-c.subset=5000; may be repeated",
+    )
+    run.add_argument(
+        "--selected", type=Path, metavar="FILE", help="the arms that `bench select` chose"
+    )
+    run.add_argument(
+        "--dry-run", action="store_true", help="print the plan and the time it would take"
+    )
     run.add_argument("--seeds", help="comma-separated (default: the experiment's)")
     run.add_argument("--model", help="hub id, folder or 'mini' (default: the paper's)")
     run.add_argument("--limit", type=int, metavar="N", help="at most N images of each stream")
@@ -36,6 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--threads", type=int, help="of each process (default: cores / workers)")
     run.add_argument("--device", default="auto")
     run.add_argument("--batch-size", type=int, default=128)
+    select = actions.add_parser("select", help="choose the best arm of every method of a sweep")
+    select.add_argument("experiment", nargs="?", default="sweeps", help="default: sweeps")
+    select.add_argument("--benchmark", help="rows of this benchmark")
+    select.add_argument("-o", "--output", type=Path, help="write FILE for `bench run --selected`")
     table = actions.add_parser("table", help="print a table beside the published figures")
     table.add_argument("experiment")
     table.add_argument("--format", choices=("text", "markdown", "latex", "csv"), default="text")
@@ -44,13 +68,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     figure.add_argument("-o", "--output", type=Path, required=True, help=".png, .pdf or .svg")
     page = actions.add_parser("page", help="write all results on disk as one Markdown page")
     page.add_argument("-o", "--output", type=Path, required=True, help=".md; figures go to img/")
-    for action in (table, figure, page):
+    for action in (select, table, figure, page):
         action.add_argument("--results", type=Path, default=Path("results"))
         action.add_argument("--model", help="only rows of this model")
 
 
 def run(args: argparse.Namespace) -> int:
-    actions = {"list": _list, "run": _run, "table": _table, "figure": _figure, "page": _page}
+    actions = {
+        "list": _list,
+        "run": _run,
+        "select": _select,
+        "table": _table,
+        "figure": _figure,
+        "page": _page,
+    }
     return actions[args.action](args)
 
 
@@ -73,27 +104,10 @@ def _split(text: str | None) -> list[str] | None:
 
 def _run(args: argparse.Namespace) -> int:
     from ttgcd.bench.experiment import load_experiment
+    from ttgcd.bench.forecast import forecast
     from ttgcd.bench.runner import Settings, run_experiment
-    from ttgcd.errors import InputError
 
-    try:
-        seeds = None if args.seeds is None else [int(seed) for seed in _split(args.seeds) or []]
-    except ValueError:
-        raise InputError(f"--seeds {args.seeds!r}: give whole numbers, e.g. 0,1,2") from None
-    for name in ("limit", "workers", "batch_size", "threads"):
-        value = getattr(args, name)
-        if value is not None and value < 1:
-            raise InputError(f"--{name.replace('_', '-')} must be at least 1, got {value}")
-    methods = None if args.methods is None else _split(",".join(args.methods))
-    # A method of the user's own is looked for beside the command, as `python -m` does.
-    sys.path.insert(0, os.getcwd())
-    experiment = load_experiment(args.experiment).select(
-        methods=methods,
-        benchmarks=_split(args.benchmarks),
-        seeds=seeds,
-        models=None if args.model is None else [args.model],
-        streams=_split(args.streams),
-    )
+    experiment = _asked_for(load_experiment(args.experiment), args)
     settings = Settings(
         data=args.data,
         out=args.out,
@@ -107,12 +121,49 @@ def _run(args: argparse.Namespace) -> int:
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
+    if args.dry_run:
+        print(forecast(experiment, settings, say).text())
+        return 0
     outcome = run_experiment(experiment, settings, say)
     _print_tables(load_experiment(args.experiment), args.out, None, "text")
     if outcome.failed:
         say(f"ttgcd: {len(outcome.failed)} runs failed; start again to retry them")
         return 1
     return 0
+
+
+def _asked_for(experiment: Experiment, args: argparse.Namespace) -> Experiment:
+    """The experiment as the options of `bench run` want it."""
+    from ttgcd.bench.options import with_method_options, with_settings
+    from ttgcd.bench.selection import read_selection
+    from ttgcd.errors import InputError
+
+    try:
+        seeds = None if args.seeds is None else [int(seed) for seed in _split(args.seeds) or []]
+    except ValueError:
+        raise InputError(f"--seeds {args.seeds!r}: give whole numbers, e.g. 0,1,2") from None
+    for name in ("limit", "workers", "batch_size", "threads"):
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise InputError(f"--{name.replace('_', '-')} must be at least 1, got {value}")
+    methods = None if args.methods is None else _split(",".join(args.methods))
+    # A method of the user's own is looked for beside the command, as `python -m` does.
+    sys.path.insert(0, os.getcwd())
+    if args.paper_rows:
+        experiment = experiment.paper_rows()
+    experiment = experiment.select(
+        methods=methods,
+        benchmarks=_split(args.benchmarks),
+        seeds=seeds,
+        models=None if args.model is None else [args.model],
+        streams=_split(args.streams),
+    )
+    # What the command line sets is applied first: it wins over the selection.
+    experiment = with_settings(experiment, args.set)
+    if args.selected is not None:
+        chosen = read_selection(args.selected).options()
+        experiment = with_method_options(experiment, chosen, must_match=False)
+    return experiment
 
 
 def _rows(results: Path, experiment: Experiment) -> list[Row]:
@@ -134,6 +185,20 @@ def _print_tables(experiment: Experiment, results: Path, model: str | None, form
     models = None if model is None else [model]
     tables = build_tables(experiment, _rows(results, experiment), models)
     print("\n".join(render(table, form) for table in tables))
+
+
+def _select(args: argparse.Namespace) -> int:
+    from ttgcd.bench.experiment import load_experiment
+    from ttgcd.bench.selection import select_arms, write_selection
+
+    experiment = load_experiment(args.experiment)
+    rows = _rows(args.results, experiment)
+    chosen = select_arms(experiment, rows, args.model, args.benchmark)
+    print(chosen.text())
+    if args.output is not None:
+        write_selection(chosen, args.output)
+        print(args.output)
+    return 0
 
 
 def _table(args: argparse.Namespace) -> int:
