@@ -61,7 +61,7 @@ def test_an_unreachable_hub_names_the_offline_ways(hub_cache, name):
         load_vlm(name)
     message = str(caught.value)
     assert "\n" not in message
-    for part in (name, "cannot be reached", "--model PATH", "cache", "--model mini"):
+    for part in (name, "cannot be reached", "model=PATH", "cache", "model=mini"):
         assert part in message
 
 

@@ -377,5 +377,5 @@ def test_no_code_of_a_checkpoint_runs(tmp_path):
 
 @pytest.mark.parametrize("device", ["nonsense", "cuda:99"])
 def test_a_device_that_is_not_there(clip_folder, device):
-    with pytest.raises(InputError, match="--device cpu"):
+    with pytest.raises(InputError, match="device=cpu"):
         load_vlm(str(clip_folder), device=device)

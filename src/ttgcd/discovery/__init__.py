@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ttgcd.discovery.sanity import accuracy_contradicts
 from ttgcd.discovery.settings import Settings
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Discovery:
                 for label, key in (("All", "all"), ("Known", "known"), ("Novel", "novel"))
             )
             lines.append(f"Clustering accuracy, percent: {shown}")
+            lines += [f"note: {note}" for note in accuracy_contradicts(self.scores)]
         lines.append(f"report: {self.out / 'report.html'}")
         return "\n".join(lines)
 
@@ -86,6 +88,7 @@ def discover(
     settings = settings if settings is not None else Settings(**options)
     from ttgcd.discovery.inputs import prepare
     from ttgcd.discovery.outcome import read_outcome, write_outcome
+    from ttgcd.discovery.sanity import late_classes_of
     from ttgcd.engines.folder import FolderRun, run_to_folder
     from ttgcd.engines.manifest import Clock
     from ttgcd.report.summary import StreamSummary
@@ -109,6 +112,8 @@ def discover(
         def finishing(run: FolderRun) -> None:
             said = {str(w.message) for w in caught if issubclass(w.category, UserWarning)}
             notes = inputs.notes + sorted(said)
+            buffered = getattr(method, "warmup", 0)
+            notes += late_classes_of(run.out / "assignments.parquet", buffered, task.known)
             write_outcome(run, method, inputs, summary, clock, command, notes)
 
         run_to_folder(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ttgcd.discovery.sanity import check_count
 from ttgcd.discovery.settings import Settings
 from ttgcd.errors import InputError
 from ttgcd.methods.base import Task, encode_images
@@ -61,7 +62,7 @@ def prepare(
     source: Source, settings: Settings, progress: Callable[[str, int, int], None]
 ) -> Inputs:
     """Load the model, encode the names, settle L."""
-    notes = list(source.notes())
+    notes = [*source.notes(), *check_count(settings.novel_count() or 0, len(source))]
     vlm: VLM | None = None
     scale = 100.0
     if source.kind == "embeddings":
