@@ -16,7 +16,7 @@ from ttgcd.methods.registry import load_method
 
 TABLES_AND_FIGURES = {
     *("main", "domainnet", "cub", "components", "buffer", "estimated_l", "rates", "e_min"),
-    *("warmup_lr", "cost", "sweeps", "continual", "stability", "iconshift"),
+    *("warmup_lr", "cost", "sweeps", "continual", "stability", "iconshift", "settle"),
 }
 
 
@@ -57,7 +57,7 @@ def test_no_arm_of_a_sweep_equals_its_baseline():
 def test_selecting():
     main = load_experiment("main")
     assert [v.label for v in main.select(methods=["PACT", "tent++"]).variants] == ["PACT", "TENT++"]
-    assert len(main.select(methods=["pact"]).variants) == 2  # both rows of the method
+    assert len(main.select(methods=["pact"]).variants) == 3  # every row of the method
     own = main.select(methods=["pack.module:MyMethod"]).variants
     assert [(v.label, v.method) for v in own] == [("MyMethod", "pack.module:MyMethod")]
     moved = load_experiment("warmup_lr").select(benchmarks=["cifar10-c"])

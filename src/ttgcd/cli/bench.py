@@ -18,6 +18,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions.add_parser("list", help="all experiments, with what is measured")
     run = actions.add_parser("run", help="measure what has no result yet")
     run.add_argument("experiment", help="see `ttgcd bench list`")
+    _add_run_arguments(run)
+    settle = actions.add_parser("settle", help="SGD or Adam? run what decides, print the verdict")
+    settle.set_defaults(experiment="settle")
+    _add_run_arguments(settle)
+    select = actions.add_parser("select", help="choose the best arm of every method of a sweep")
+    select.add_argument("experiment", nargs="?", default="sweeps", help="default: sweeps")
+    select.add_argument("--benchmark", help="rows of this benchmark")
+    select.add_argument("-o", "--output", type=Path, help="write FILE for `bench run --selected`")
+    table = actions.add_parser("table", help="print a table beside the published figures")
+    table.add_argument("experiment")
+    table.add_argument("--format", choices=("text", "markdown", "latex", "csv"), default="text")
+    figure = actions.add_parser("figure", help="draw a figure")
+    figure.add_argument("experiment")
+    figure.add_argument("-o", "--output", type=Path, required=True, help=".png, .pdf or .svg")
+    page = actions.add_parser("page", help="write all results on disk as one Markdown page")
+    page.add_argument("-o", "--output", type=Path, required=True, help=".md; figures go to img/")
+    for action in (select, table, figure, page):
+        action.add_argument("--results", type=Path, default=Path("results"))
+        action.add_argument("--model", help="only rows of this model")
+
+
+def _add_run_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--data", type=Path, help="folder that holds the datasets")
     run.add_argument("--out", type=Path, default=Path("results"), help="default: results")
     run.add_argument(
@@ -56,27 +78,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--threads", type=int, help="of each process (default: cores / workers)")
     run.add_argument("--device", default="auto")
     run.add_argument("--batch-size", type=int, default=128)
-    select = actions.add_parser("select", help="choose the best arm of every method of a sweep")
-    select.add_argument("experiment", nargs="?", default="sweeps", help="default: sweeps")
-    select.add_argument("--benchmark", help="rows of this benchmark")
-    select.add_argument("-o", "--output", type=Path, help="write FILE for `bench run --selected`")
-    table = actions.add_parser("table", help="print a table beside the published figures")
-    table.add_argument("experiment")
-    table.add_argument("--format", choices=("text", "markdown", "latex", "csv"), default="text")
-    figure = actions.add_parser("figure", help="draw a figure")
-    figure.add_argument("experiment")
-    figure.add_argument("-o", "--output", type=Path, required=True, help=".png, .pdf or .svg")
-    page = actions.add_parser("page", help="write all results on disk as one Markdown page")
-    page.add_argument("-o", "--output", type=Path, required=True, help=".md; figures go to img/")
-    for action in (select, table, figure, page):
-        action.add_argument("--results", type=Path, default=Path("results"))
-        action.add_argument("--model", help="only rows of this model")
 
 
 def run(args: argparse.Namespace) -> int:
     actions = {
         "list": _list,
         "run": _run,
+        "settle": _settle,
         "select": _select,
         "table": _table,
         "figure": _figure,
@@ -130,6 +138,17 @@ def _run(args: argparse.Namespace) -> int:
         say(f"ttgcd: {len(outcome.failed)} runs failed; start again to retry them")
         return 1
     return 0
+
+
+def _settle(args: argparse.Namespace) -> int:
+    from ttgcd.bench.experiment import load_experiment
+    from ttgcd.bench.settle import judge
+
+    code = _run(args)
+    if code == 0 and not args.dry_run:
+        experiment = load_experiment(args.experiment)
+        print(judge(experiment, _rows(args.out, experiment)).text())
+    return code
 
 
 def _asked_for(experiment: Experiment, args: argparse.Namespace) -> Experiment:
