@@ -61,3 +61,16 @@ def test_the_papers_rows_alone():
     labels = [v.label for v in load_experiment("main").paper_rows().variants]
     assert labels[0] == "TENT++" and labels[-1] == "PACT" and len(labels) == 8
     assert len(load_experiment("rates").paper_rows().variants) == 8
+
+
+def test_plain_kmeans_is_a_row_of_its_own_and_needs_an_estimate(cifar, model, tmp_path, capsys):
+    run = ["bench", "run", "estimated_l", "--data", str(cifar), "--out", str(tmp_path)]
+    run += ["--benchmarks", "cifar10-c", "--model", model, "--methods", "zero-shot+kmeans"]
+    run += ["--streams", "fog", "--threads", "1"]
+    assert main(run) == 0 and main([*run, "--plain-kmeans"]) == 0
+    rows = [json.loads(line) for line in (tmp_path / "estimated_l.jsonl").open()]
+    assert [row["novel"] for row in rows] == ["estimated", "estimated-plain"]
+    assert rows[0]["metrics"] == rows[1]["metrics"]  # 40 images: plain either way
+    run[2] = "main"
+    assert main([*run, "--plain-kmeans"]) == 2
+    assert "does not estimate L" in capsys.readouterr().err

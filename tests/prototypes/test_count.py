@@ -89,3 +89,15 @@ def test_identical_samples_do_not_crash():
 def test_bad_input(features, options, says):
     with pytest.raises(InputError, match=says):
         estimate_novel_count(features, 2, **options)
+
+
+def test_above_the_limit_the_plain_kmeans_is_an_option(monkeypatch):
+    points = blobs(6, 40, 1.0)
+    plain = estimate_novel_count(points, 3)
+    monkeypatch.setattr("ttgcd.prototypes.count.MANY_SAMPLES", 100)
+    assert estimate_novel_count(points, 3, kmeans="plain") == plain
+    quick = estimate_novel_count(points, 3)
+    assert quick.trace != plain.trace
+    assert quick == estimate_novel_count(points, 3, kmeans="mini-batch")
+    with pytest.raises(InputError, match="kmeans"):
+        estimate_novel_count(points, 3, kmeans="fast")

@@ -59,7 +59,7 @@ class Experiment:
     seeds: tuple[int, ...]
     columns: str = "benchmark"
     metrics: tuple[str, ...] = ("all", "known", "novel")
-    novel: str = "given"  # or "estimated"
+    novel: str = "given"  # or "estimated", or "estimated-plain" with plain k-means at any size
     published: str | None = None
     figure: str | None = None
     x_label: str = ""

@@ -135,13 +135,17 @@ class Bench:
 
     def estimate(self, job: Job, source: Source, vlm: VLM, n_known: int) -> int:
         """Novel classes estimated from the whole stream, once for all methods and seeds."""
-        key = (job.benchmark, str(job.options), job.stream, job.limit, job.model)
+        key = (job.benchmark, str(job.options), job.stream, job.limit, job.model, job.novel)
         if key not in self._estimates:
             vlm.reset()
             task = Task(("any",), np.zeros((1, vlm.dim), np.float32), 0, vlm=vlm)
             stream = Stream(source, as_decoded if isinstance(source, Decoded) else vlm.preprocess)
             features = [encode_images(task, batch.images) for batch in stream]
-            self._estimates[key] = estimate_novel_count(np.concatenate(features), n_known).novel
+            self._estimates[key] = estimate_novel_count(
+                np.concatenate(features),
+                n_known,
+                kmeans="plain" if job.novel == "estimated-plain" else "auto",
+            ).novel
         return self._estimates[key]
 
     def encoder_alone(self, source: Source, vlm: VLM, batch_size: int) -> dict[str, float]:

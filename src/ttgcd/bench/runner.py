@@ -8,7 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -199,10 +199,11 @@ def _groups(jobs: Sequence[Job], rows: Sequence[Row]) -> list[list[tuple[Job, in
 
     def stream_of(job: Any) -> tuple[Any, ...]:
         if isinstance(job, Job):
-            return (job.benchmark, str(job.options), job.stream, job.model, job.limit)
-        return (job["benchmark"], str(job["options"]), job["stream"], job["model"], job["limit"])
+            job = asdict(job)
+        keys = ("benchmark", "options", "stream", "model", "limit", "novel")
+        return tuple(str(job[key]) for key in keys)
 
-    estimates = {stream_of(r): r["novel_given"] for r in rows if r["novel"] == "estimated"}
+    estimates = {stream_of(r): r["novel_given"] for r in rows if r["novel"] != "given"}
     groups: dict[tuple[Any, ...], list[tuple[Job, int | None]]] = {}
     for job in jobs:
         key = stream_of(job)

@@ -104,6 +104,7 @@ def comparable(experiment: Experiment, rows: Sequence[Row]) -> list[list[Row]]:
     for row in rows:
         model = "" if row["model"] in own else row["model"]
         options = describe(row["options"])
+        options += "" if row["novel"] == experiment.novel else row["novel"]
         options = f"{row['benchmark']}: {options}" if options else ""
         kinds.setdefault((model, row["limit"] or 0, options), []).append(row)
     return [kinds[kind] for kind in sorted(kinds)]
@@ -343,7 +344,7 @@ def _notes(published: dict[str, Any], rows: Sequence[Row]) -> list[str]:
     rejected = sum(row["rejected"] for row in rows)
     if rejected:
         notes.append(f"{rejected} unreadable images were left out over all rows")
-    estimated = [row for row in rows if row["novel"] == "estimated"]
+    estimated = [row for row in rows if row["novel"] != "given"]
     for name in _in_order(row["benchmark"] for row in estimated):
         here = {row["stream"]: row for row in estimated if row["benchmark"] == name}
         mean = fmean(row["novel_given"] for row in here.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,11 @@ def _add_run_arguments(run: argparse.ArgumentParser) -> None:
     )
     run.add_argument(
         "--selected", type=Path, metavar="FILE", help="the arms that `bench select` chose"
+    )
+    run.add_argument(
+        "--plain-kmeans",
+        action="store_true",
+        help="estimated L: plain k-means above 20,000 images too, as the paper says (slow)",
     )
     run.add_argument(
         "--dry-run", action="store_true", help="print the plan and the time it would take"
@@ -177,6 +183,10 @@ def _asked_for(experiment: Experiment, args: argparse.Namespace) -> Experiment:
         models=None if args.model is None else [args.model],
         streams=_split(args.streams),
     )
+    if args.plain_kmeans:
+        if experiment.novel != "estimated":
+            raise InputError(f"--plain-kmeans: {experiment.name} does not estimate L")
+        experiment = replace(experiment, novel="estimated-plain")
     # What the command line sets is applied first: it wins over the selection.
     experiment = with_settings(experiment, args.set)
     if args.selected is not None:

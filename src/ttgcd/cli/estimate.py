@@ -32,6 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--warmup", type=int, default=1024, metavar="W", help="default: 1024")
     parser.add_argument("--method", choices=("brent", "grid"), default="brent")
+    parser.add_argument(
+        "--kmeans",
+        choices=("auto", "plain", "mini-batch"),
+        default="auto",
+        help="auto: plain up to 20,000 images, mini-batch above (quicker)",
+    )
     parser.add_argument("--max-clusters", type=int, help="upper bound of known plus novel classes")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--shuffle", action="store_true", help="draw the buffer from all images")
@@ -70,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
         n_known,
         k_max=args.max_clusters,
         method=args.method,
+        kmeans=args.kmeans,
         seed=args.seed,
         progress=tell,
     )

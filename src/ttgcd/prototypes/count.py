@@ -19,7 +19,7 @@ from ttgcd.errors import InputError
 
 # Beyond this many clusters one start of k-means is enough: they differ by little and cost much.
 MANY_CLUSTERS = 200
-# Beyond this many samples the mini-batch variant of k-means is used.
+# Beyond this many samples "auto" takes the mini-batch variant of k-means.
 MANY_SAMPLES = 20_000
 # Up to this many numbers k-means runs on one thread: starting threads costs more than they save,
 # by a factor of ten and more on a busy machine.
@@ -59,6 +59,7 @@ def estimate_novel_count(
     *,
     k_max: int | None = None,
     method: Literal["brent", "grid"] = "brent",
+    kmeans: Literal["auto", "plain", "mini-batch"] = "auto",
     silhouette_samples: int = 5_000,
     seed: int = 0,
     progress: Callable[[int, float], None] | None = None,
@@ -69,6 +70,8 @@ def estimate_novel_count(
         n_known: number of known classes K.
         k_max: upper bound of the search, see ``cluster_bounds``.
         method: "brent" evaluates about twenty values of k, "grid" every one.
+        kmeans: "plain" is the paper's, for any number of samples; "auto" takes the mini-batch
+            variant above 20,000.
         silhouette_samples: the silhouette compares all pairs, so at most this many samples enter.
         progress: called with every new (k, silhouette).
     """
@@ -76,7 +79,11 @@ def estimate_novel_count(
     if features.ndim != 2 or not np.isfinite(features).all():
         raise InputError(f"features must be finite rows (n, d), got shape {features.shape}")
     lowest, highest = cluster_bounds(len(features), n_known, k_max)
-    score = _silhouette_of_k(features, silhouette_samples, seed)
+    if kmeans not in ("auto", "plain", "mini-batch"):
+        raise InputError(f"kmeans must be 'auto', 'plain' or 'mini-batch', got {kmeans!r}")
+    if kmeans == "auto":
+        kmeans = "plain" if len(features) <= MANY_SAMPLES else "mini-batch"
+    score = _silhouette_of_k(features, silhouette_samples, seed, kmeans == "plain")
     seen: dict[int, float] = {}
 
     def evaluate(k: float) -> float:
@@ -109,7 +116,7 @@ def estimate_novel_count(
 
 
 def _silhouette_of_k(
-    features: np.ndarray, silhouette_samples: int, seed: int
+    features: np.ndarray, silhouette_samples: int, seed: int, plain: bool
 ) -> Callable[[int], float]:
     """The objective: cluster into k groups, return the mean silhouette (Euclidean)."""
     from sklearn.cluster import KMeans, MiniBatchKMeans
@@ -124,7 +131,7 @@ def _silhouette_of_k(
 
     def score(k: int) -> float:
         n_init = 10 if k <= MANY_CLUSTERS else 1
-        kind = KMeans if len(features) <= MANY_SAMPLES else MiniBatchKMeans
+        kind = KMeans if plain else MiniBatchKMeans
         with threadpool_limits(1 if features.size <= FEW_NUMBERS else None), catch_warnings():
             simplefilter("ignore", ConvergenceWarning)  # equal samples: seen in the labels below
             labels = kind(k, n_init=n_init, random_state=seed).fit_predict(features)[rows]
