@@ -1,55 +1,108 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pytest
 
-from tests.report.streams import batch, summarise
-from ttgcd.methods.answer import Answer
-from ttgcd.report import StreamSummary
-from ttgcd.report.verdict import findings, headline
-
-
-def level(summary: StreamSummary, **health: object) -> str:
-    return headline(findings(summary, health)).level
+from tests.report.runs import write_run
+from ttgcd.report.run_files import RunFiles
+from ttgcd.report.verdict import Finding, findings, headline
 
 
-def of(category: np.ndarray, known: int = 3, novel: int = 2) -> StreamSummary:
-    summary = StreamSummary(known, novel)
-    summary.write(batch(0, len(category)), Answer.make(0, category, np.ones(len(category))))
-    return summary
+def found(out: Path, category: np.ndarray, **changes) -> list[Finding]:
+    return findings(RunFiles.read(write_run(out, category, **changes)))
 
 
-def test_an_even_stream_is_healthy():
+def level(out: Path, category: np.ndarray, **changes) -> str:
+    return headline(found(out, category, **changes)).level
+
+
+def even(n: int = 500, categories: int = 5) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, categories, n)
+
+
+def test_an_even_stream_is_healthy(tmp_path):
     health = {"inactive_known": [], "prototype_drift": [0.01] * 5, "realign_losses": [2.0, 1.0]}
-    assert level(summarise(3, 2, 500), **health) == "good"
+    scores = {"all": 90.0, "known": 95.0, "novel": 80.0}
+    assert level(tmp_path, even(), warmup=100, health=health, scores=scores) == "good"
 
 
-def test_a_collapse_is_bad():
-    assert level(of(np.where(np.arange(500) % 20, 4, 0))) == "bad"
+def test_a_collapse_is_bad(tmp_path):
+    assert level(tmp_path, np.where(np.arange(500) % 20, 4, 0)) == "bad"
 
 
-def test_narrowing_answers_are_pointed_out():
+def test_narrowing_answers_are_pointed_out(tmp_path):
     index = np.arange(2000)
-    found = findings(of(np.where(index < 1000, index % 5, index % 2)), {})
-    assert any("narrow" in f.text and f.level == "look" for f in found)
+    said = found(tmp_path, np.where(index < 1000, index % 5, index % 2))
+    assert any("narrow" in f.text and f.level == "look" for f in said)
 
 
-def test_empty_novel_categories_are_pointed_out():
-    found = findings(of(np.arange(300) % 4), {})
-    assert any(f.text.startswith("1 of 2 novel category is empty") for f in found)
+def test_empty_new_categories_are_pointed_out(tmp_path):
+    assert any("1 of 2 new categories is empty" in f.text for f in found(tmp_path, even(300, 4)))
 
 
-def test_method_trouble_is_pointed_out():
-    summary = summarise(3, 2, 500)
-    assert level(summary, realign_losses=[1.0, float("nan")]) == "bad"
-    assert level(summary, realign_losses=[1.0, 2.0]) == "look"
-    assert level(summary, prototype_drift=[None, 0.9]) == "look"
-    assert level(summary, inactive_known=["a"]) == "look"
-    assert level(summary, inactive_known=["a", "b", "c"]) == "bad"
+@pytest.mark.parametrize(
+    ("health", "expected"),
+    [
+        ({"realign_losses": [1.0, float("nan")]}, "bad"),
+        ({"realign_losses": [1.0, 2.0]}, "look"),
+        ({"prototype_drift": [None, 0.9]}, "look"),
+        ({"inactive_known": ["a"]}, "look"),
+        ({"inactive_known": ["a", "b", "c"]}, "bad"),
+        ({"warmed_up": False}, "look"),
+    ],
+)
+def test_what_the_method_says_of_itself_counts(tmp_path, health, expected):
+    assert level(tmp_path, even(), health=health) == expected
 
 
-def test_rows_without_a_final_answer_are_pointed_out():
-    summary = StreamSummary(3, 2)
-    summary.write(batch(0, 100), Answer.make(0, np.arange(100) % 5, np.ones(100), final=False))
-    assert level(summary) == "bad"
-    summary.write(None, Answer.make(0, np.arange(60) % 5, np.ones(60)))
-    assert any("40 samples still wait" in f.text for f in findings(summary, {}))
+def test_labels_that_contradict_overrule_every_other_sign(tmp_path):
+    assert level(tmp_path, even(), scores={"all": 20.0, "known": 90.0}) == "bad"
+    assert level(tmp_path, even(), scores={"all": 80.0, "known": 40.0}) == "bad"
+    assert level(tmp_path, even(), scores={"all": 55.0, "known": 80.0}) == "look"
+
+
+def test_a_buffer_unlike_the_rest_is_seen_by_the_categories(tmp_path):
+    assert level(tmp_path, np.sort(even()), warmup=200) == "bad"
+    assert level(tmp_path, even(), warmup=200) == "good"
+
+
+def test_a_buffer_unlike_the_rest_is_seen_by_how_well_later_images_fit(tmp_path):
+    rng = np.random.default_rng(1)
+    score = rng.normal(0.7, 0.1, 500)
+    assert level(tmp_path, even(), score=score, warmup=200) == "good"
+    score[200:] -= 0.1
+    assert level(tmp_path, even(), score=score, warmup=200) == "bad"
+
+
+def test_chance_alone_raises_no_alarm_about_the_buffer(tmp_path):
+    for seed in range(20):
+        category = np.random.default_rng(seed).integers(0, 40, 600)
+        said = found(tmp_path, category, known=[str(i) for i in range(20)], novel=20, warmup=100)
+        assert not any("unlike the rest" in f.text for f in said)
+
+
+def test_folders_that_the_buffer_never_saw_are_named(tmp_path):
+    ids = [f"{'early' if i < 200 else 'late'}/{i}.png" for i in range(500)]
+    said = found(tmp_path, even(), ids=ids, warmup=200)
+    assert any("late" in f.text and "--shuffle" in f.text for f in said)
+
+
+def test_known_classes_that_came_after_the_buffer_are_named(tmp_path):
+    category = even()
+    category[:200] = np.where(category[:200] == 2, 0, category[:200])
+    said = found(tmp_path, category, warmup=200)
+    assert any("1 known class was not among the first 200 images: c" in f.text for f in said)
+
+
+@pytest.mark.parametrize(("novel", "expected"), [(200, "bad"), (60, "look")])
+def test_nearly_as_many_categories_as_images_is_no_grouping(tmp_path, novel, expected):
+    category = even(315, 3 + novel)
+    said = found(tmp_path, category, novel=novel)
+    assert any("too many to mean anything" in f.text and f.level == expected for f in said)
+
+
+def test_many_files_that_could_not_be_read_are_pointed_out(tmp_path):
+    lost = [(f"{i}.png", "damaged") for i in range(20)]
+    assert any("could not be read" in f.text for f in found(tmp_path, even(300), rejected=lost))

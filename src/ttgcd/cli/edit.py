@@ -50,8 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from ttgcd.discovery.edits import EditedFolder
+    from ttgcd.report import write_report
 
-    folder = EditedFolder(args.out)
+    folder = EditedFolder(args.out, report=lambda out, after: write_report(out))
     if args.action == "log":
         _show(folder)
         return 0

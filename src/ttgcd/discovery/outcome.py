@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,7 @@ from ttgcd.evaluation.files import evaluate_files
 from ttgcd.methods.base import Method
 from ttgcd.report.page import write_report
 from ttgcd.report.summary import StreamSummary
-from ttgcd.report.thumbnails import thumbnail
 from ttgcd.storage.durable import write_atomic
-from ttgcd.streams.base import Source
 
 
 def write_outcome(
@@ -38,16 +35,18 @@ def write_outcome(
     exemplars = [[e["id"] for e in summary.exemplars(c)] for c in range(len(counts))]
     categories = describe_categories(method, task, counts, exemplars, settings.words())
     health = {**method.health(), "assignment_entropy": float(summary.entropy())}
-    scores, fractions = None, None
+    scores = None
     if settings.labels is not None:
         evaluation = evaluate_files(run.out / "assignments.parquet", settings.labels, task.known)
-        scores, fractions = evaluation.as_json(), asdict(evaluation.scores)
+        scores = evaluation.as_json()
     record = manifest(
         clock,
         command=command,
         settings=settings.describe(),
         model=None if task.vlm is None else {"name": task.vlm.name, "sha256": task.vlm.fingerprint},
         input={
+            "source": inputs.source.origin,
+            "folder": inputs.source.folder,
             "kind": inputs.source.kind,
             "samples": len(inputs.source),
             "fingerprint": inputs.source.fingerprint(),
@@ -66,17 +65,7 @@ def write_outcome(
     }
     _write_json(run.out / "categories.json", {"format": 1, "categories": categories})
     _write_json(run.out / "run.json", record)
-    write_report(
-        run.out / "report.html",
-        summary=summary,
-        categories=categories,
-        manifest=record,
-        health=health,
-        thumbnails=_pictures(inputs.source),
-        scores=fractions,
-        notes=notes,
-        estimate_trace=record["count_trace"] or None,
-    )
+    write_report(run.out, summary=summary, source=inputs.source, progress=task.progress)
 
 
 def read_outcome(out: Path) -> dict[str, Any]:
@@ -91,12 +80,6 @@ def read_outcome(out: Path) -> dict[str, Any]:
         "scores": record["scores"],
         "notes": record["notes"],
     }
-
-
-def _pictures(source: Source) -> Callable[[int], str | None] | None:
-    if source.kind != "images":
-        return None
-    return lambda position: thumbnail(source, position)
 
 
 def _write_json(path: Path, value: Any) -> None:

@@ -24,6 +24,7 @@ LEAVES = (
     "categories.json",
     "rejected.csv",
     "report.html",
+    "report_files",
     "run.json",
     "state",
 )

@@ -1,4 +1,4 @@
-"""One self-contained page: what was found, how the stream went, whether the run was healthy."""
+"""One page for a run: what was found, every image, how the stream went, whether to trust it."""
 
 from __future__ import annotations
 
@@ -7,93 +7,179 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
-from ttgcd.report.cards import Thumbnails, card, load_pictures, percent
+from ttgcd.errors import InputError
+from ttgcd.methods.answer import Category
+from ttgcd.report import header
+from ttgcd.report.course import course, seed_rows
+from ttgcd.report.gallery import (
+    COLUMNS,
+    ROWS,
+    Gallery,
+    begin_gallery,
+    pack,
+    picture_order,
+)
 from ttgcd.report.layout import layout
+from ttgcd.report.run_files import RunFiles
 from ttgcd.report.summary import StreamSummary
 from ttgcd.report.verdict import findings, headline
+from ttgcd.streams.base import Source
+from ttgcd.streams.open import open_source
 
-_HERE = Path(__file__).parent
-_HEADINGS = {"all": "All", "known": "Known", "novel": "Novel"}
+_HERE = Path(__file__).parent / "web"
+#: In the order in which they are put together; each is one closed part of the page's script.
+_SCRIPTS = ("data", "edits", "thumbs", "gallery", "cards", "charts", "map", "start")
 
 
 def write_report(
-    path: str | os.PathLike[str],
+    out: str | os.PathLike[str],
     *,
-    summary: StreamSummary,
-    categories: Sequence[dict[str, Any]],
-    manifest: dict[str, Any],
-    health: dict[str, Any],
-    thumbnails: Thumbnails | None,
-    scores: dict[str, float] | None = None,
-    notes: Sequence[str] = (),
-    estimate_trace: Sequence[Sequence[float]] | None = None,
-) -> None:
-    """Write the page to ``path``.
+    summary: StreamSummary | None = None,
+    source: Source | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Path:
+    """Draw ``out/report.html`` from the files of the run in ``out``.
 
-    ``categories`` are the records of categories.json; their pictures come from ``summary``.
-    ``thumbnails`` gives a data URI for a position in the source, and is None for a stream of
-    embeddings. ``scores`` are fractions. Of the ``manifest`` the page reads ``rejected`` (how many
-    samples were set aside), ``source``, ``method``, ``model`` and ``seconds`` where they are
-    given, and shows all of it.
+    At the end of a run ``summary`` gives the sample of features for the map and ``source`` the
+    pictures; both are kept in ``out/report_files``. Later calls need neither: the page is drawn
+    again, e.g. after an edit, from what is there. Pictures that were never packed are looked for
+    where run.json says that the images came from.
     """
-    novel = _by_size(categories, "novel")
-    known = _by_size(categories, "known")
-    used = [int(c["id"]) for c in (*novel, *known) if c["count"]]
-    pictures = load_pictures(summary, used, thumbnails)
-    template = Template(_read("card.html"))
-    found = findings(summary, health)
-    verdict = headline(found)
-    points, projection = _points(summary)
-    script = _read("page.js")
+    folder = Path(out)
+    run = RunFiles.read(folder)
+    gallery = None if summary or source else Gallery.read(folder, len(run))
+    if gallery is None:
+        gallery = _make_gallery(run, summary, source, progress or _silent)
+    path = folder / "report.html"
+    # Names that are not valid Unicode must not cost the user the report.
+    path.write_text(_page(run, gallery), encoding="utf-8", errors="replace")
+    return path
+
+
+def _silent(phase: str, done: int, total: int) -> None:
+    """Default of ``progress``."""
+
+
+def _make_gallery(
+    run: RunFiles,
+    summary: StreamSummary | None,
+    source: Source | None,
+    progress: Callable[[str, int, int], None],
+) -> Gallery:
+    points, projection, shown = [], "none", np.zeros(0, int)
+    if summary is not None:
+        sample = summary.map_sample()
+        flat, projection = layout(sample["features"])
+        shown = sample["index"]
+        points = [(x, y, at) for (x, y), at in zip(np.round(flat, 4).tolist(), shown.tolist())]
+    gallery = Gallery(picture_order(run, shown), projection=projection, points=points)
+    begin_gallery(run.out)
+    source = source or _reopened(run)
+    if source is not None and source.kind == "images":
+        sheets, missing = pack(run.out, run, source, gallery.order, progress)
+        if len(missing) < len(gallery.order):
+            gallery = replace(gallery, sheets=sheets, missing=missing)
+    gallery.write(run.out)
+    return gallery
+
+
+def _reopened(run: RunFiles) -> Source | None:
+    """The source of an earlier run, if it is still where it was."""
+    origin = run.record.get("input", {}).get("source")
+    if not isinstance(origin, str) or not os.path.exists(origin):
+        return None
+    try:
+        return open_source(origin)
+    except InputError:
+        return None
+
+
+# -- the page -------------------------------------------------------------------------------------
+
+
+def _page(run: RunFiles, gallery: Gallery) -> str:
+    script = "\n".join(_read(f"{name}.js") for name in _SCRIPTS)
+    script = f'"use strict";\n(() => {{\n{script}\n}})();'
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    share_novel = sum(c["count"] for c in novel) / max(summary.counted, 1)
-    page = Template(_read("page.html")).substitute(
-        title=escape(_title(manifest)),
+    found = findings(run)
+    verdict = headline(found)
+    return Template(_read("page.html")).substitute(
+        title=escape(header.title(run)),
         css=_read("page.css"),
         js=script,
         script_hash=f"sha256-{digest}",
-        headline=_headline(summary, novel, share_novel),
-        subline=_subline(manifest),
-        notes="".join(f'<p class="note">{escape(note)}</p>' for note in notes),
-        tiles=_tiles(summary, known, novel, share_novel, manifest, scores),
-        novel_heading=_in_use(novel),
-        known_heading=_in_use(known),
-        pictures_note=_pictures_note(thumbnails, pictures, used),
-        novel_cards=_cards(template, novel, summary, pictures, len(used)),
-        known_cards=_cards(template, known, summary, pictures, len(used)),
-        share_caption=_share_caption(summary),
-        map_label=escape(f"Scatter plot of {len(points)} samples by likeness of their embeddings"),
-        map_caption=_map_caption(len(points), projection, summary),
+        headline=header.headline(run),
+        subline=header.subline(run),
+        pills=header.pills(run, verdict, found),
+        notes=header.notes(run.record.get("notes") or []),
+        list=_plain_list(run),
+        pictures_note=_pictures_note(run, gallery),
+        map_caption=_map_caption(run, gallery),
         verdict=escape(verdict.text),
         verdict_level=verdict.level,
         findings="".join(f'<li class="{f.level}">{escape(f.text)}</li>' for f in found),
-        scores=_scores(scores),
-        manifest=escape(json.dumps(manifest, indent=2, ensure_ascii=False, default=str)),
-        data=_json(
-            {
-                "categories": [_plain(c) for c in (*novel, *known)],
-                "points": points,
-                "timeline": {k: v.tolist() for k, v in summary.timeline().items()},
-                "losses": list(health.get("realign_losses") or []),
-                "drift": _drift(health, categories),
-                "estimate": [list(pair) for pair in estimate_trace or []],
-            }
-        ),
+        scores=_scores(run),
+        rejected=_rejected(run),
+        manifest=escape(json.dumps(run.record, indent=2, ensure_ascii=False)),
+        data=_json(_data(run, gallery)),
     )
-    # Names that are not valid Unicode must not cost the user the report.
-    Path(path).write_text(page, encoding="utf-8", errors="replace")
 
 
 def _read(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
+
+
+def _data(run: RunFiles, gallery: Gallery) -> dict[str, Any]:
+    """What the page's script works on. Rows are the images of the gallery, in cell order."""
+    order = np.array(gallery.order, int)
+    cell = {at: row for row, at in enumerate(gallery.order)}
+    seeds = seed_rows(run)[order]
+    addresses = gallery.addresses(run.out)
+    went = course(run)
+    return {
+        "run": _run_key(run),
+        "out": run.out.resolve().name,
+        "categories": [_category(c, run) for c in run.categories],
+        "samples": len(run),
+        "rows": {
+            "id": [run.ids[at] for at in gallery.order],
+            "category": run.category[order].tolist(),
+            "score": np.round(run.score[order].astype(float), 3).tolist(),
+            "doubt": np.round(run.doubt[order].astype(float), 2).tolist(),
+            "seed": np.flatnonzero(seeds).tolist(),
+        },
+        "sheets": {"columns": COLUMNS, "rows": ROWS, "size": len(order), "at": addresses},
+        "missing": gallery.missing,
+        "originals": _originals(run),
+        "points": [[x, y, cell[at]] for x, y, at in gallery.points if at in cell],
+        "course": {
+            "edges": went.edges.tolist(),
+            "novel": went.novel_share.tolist(),
+            "even": went.evenly_used.tolist(),
+            "fit_known": went.fit_known.tolist(),
+            "fit_novel": went.fit_novel.tolist(),
+            "born_known": went.births_known.tolist(),
+            "born_novel": went.births_novel.tolist(),
+        },
+        "warmup": run.warmup,
+        "losses": list(run.health.get("realign_losses") or []),
+        "drift": _drift(run),
+        # The estimate tries numbers of clusters in all, K + L; the page speaks of L.
+        "estimate": sorted(
+            [int(k) - run.n_known, score] for k, score in run.record.get("count_trace") or []
+        ),
+        "chosen": run.record.get("novel"),
+    }
 
 
 def _json(data: Any) -> str:
@@ -113,177 +199,117 @@ def _finite(data: Any) -> Any:
     return data
 
 
-def _by_size(categories: Sequence[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    return sorted(
-        (c for c in categories if c["kind"] == kind), key=lambda c: (-c["count"], c["id"])
-    )
+def _run_key(run: RunFiles) -> str:
+    """Names this state of this run: edits that wait in a browser must meet no other."""
+    facts = [run.record.get("input", {}).get("fingerprint"), run.record.get("started")]
+    digest = hashlib.sha256(json.dumps(facts).encode())
+    log = run.out / "edits.jsonl"
+    if log.exists():
+        digest.update(log.read_bytes())
+    return digest.hexdigest()[:16]
 
 
-def _plain(category: dict[str, Any]) -> dict[str, Any]:
+def _category(c: Category, run: RunFiles) -> dict[str, Any]:
     return {
-        "id": int(category["id"]),
-        "name": str(category["name"]),
-        "novel": category["kind"] == "novel",
-        "count": int(category["count"]),
+        "id": c.id,
+        "name": c.name,
+        "novel": c.kind == "novel",
+        "count": run.counts.get(c.id, 0),
+        "suggested": [str(name) for name in c.suggested_names[:5]],
+        "evidence": c.evidence,
+        "inactive": c.active is False,
+        "merged": c.merged_into,
+        "hidden": c.id in run.hidden,
     }
 
 
-def _cards(
-    template: Template,
-    categories: list[dict[str, Any]],
-    summary: StreamSummary,
-    pictures: dict[int, str],
-    used: int,
-) -> str:
-    return "".join(card(template, c, summary, pictures, used) for c in categories)
+def _originals(run: RunFiles) -> str | None:
+    """Address of the folder that the ids are paths in, from the page's own place where possible."""
+    base = run.record.get("input", {}).get("folder")
+    if not isinstance(base, str):
+        return None
+    try:
+        relative = os.path.relpath(base, run.out.resolve()).replace(os.sep, "/")
+    except ValueError:  # another drive
+        return Path(base).as_uri() + "/"
+    return "./" + quote(relative, errors="surrogateescape") + "/"
 
 
-def _points(summary: StreamSummary) -> tuple[list[list[Any]], str]:
-    """Map points as [x, y, category, id]."""
-    sample = summary.map_sample()
-    flat, projection = layout(sample["features"])
-    rows = zip(np.round(flat, 4).tolist(), sample["category"].tolist(), sample["id"])
-    return [[x, y, category, name] for (x, y), category, name in rows], projection
-
-
-def _drift(health: dict[str, Any], categories: Sequence[dict[str, Any]]) -> list[list[Any]]:
-    names = {int(c["id"]): str(c["name"]) for c in categories}
-    drift: list[list[Any]] = [
-        [names.get(c, str(c)), float(d)]
-        for c, d in enumerate(health.get("prototype_drift") or [])
+def _drift(run: RunFiles) -> list[list[Any]]:
+    """The prototypes that moved most since the warm-up: category id, 1 - cosine."""
+    moved: list[list[Any]] = [
+        [c, float(d)]
+        for c, d in enumerate(run.health.get("prototype_drift") or [])
         if d is not None and math.isfinite(d)
     ]
-    return sorted(drift, key=lambda pair: -pair[1])[:12]
+    return sorted(moved, key=lambda pair: -pair[1])[:8]
 
 
-def _count_of(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
-
-
-def _title(manifest: dict[str, Any]) -> str:
-    source = manifest.get("source")
-    return f"Discovery report: {source}" if isinstance(source, str) else "Discovery report"
-
-
-def _headline(summary: StreamSummary, novel: list[dict[str, Any]], share_novel: float) -> str:
-    total = _count_of(summary.counted, "sample", "samples")
-    used = sum(1 for c in novel if c["count"])
-    if summary.counted == 0:
-        return "Nothing was sorted yet"
-    if used == 0:
-        return f"{total}, all in the classes you named"
-    what = _count_of(used, "new category", "new categories")
-    return f"{total}: <em>{percent(share_novel)} in {what}</em>, the rest in classes you named"
-
-
-def _subline(manifest: dict[str, Any]) -> str:
-    parts = [
-        f"<span>{label} <b>{escape(str(manifest[key]))}</b></span>"
-        for key, label in (("source", "from"), ("method", "method"), ("model", "model"))
-        if isinstance(manifest.get(key), (str, int))
-    ]
-    seconds = manifest.get("seconds")
-    if isinstance(seconds, (int, float)):
-        parts.append(f"<span>took <b>{_duration(seconds)}</b></span>")
-    return " ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
-
-
-def _in_use(categories: list[dict[str, Any]]) -> str:
-    used = sum(1 for c in categories if c["count"])
-    if not categories:
-        return "none asked for"
-    return f"{used:,}" if used == len(categories) else f"{used:,} of {len(categories):,} in use"
-
-
-def _tiles(
-    summary: StreamSummary,
-    known: list[dict[str, Any]],
-    novel: list[dict[str, Any]],
-    share_novel: float,
-    manifest: dict[str, Any],
-    scores: dict[str, float] | None,
-) -> str:
-    tiles = [
-        (f"{summary.counted:,}", "samples sorted", ""),
-        (f"{sum(1 for c in novel if c['count']):,}", "new categories", "novel"),
-        (f"{percent(share_novel)}", "of samples are new", "novel"),
-        (
-            f"{sum(1 for c in known if c['count']):,}<small> of {len(known):,}</small>",
-            "known classes seen",
-            "known",
-        ),
-    ]
-    if scores is not None:
-        tiles += [
-            (f"{100 * scores[key]:.1f}%", f"accuracy, {name}", "")
-            for key, name in _HEADINGS.items()
-            if math.isfinite(scores.get(key, math.nan))
-        ]
-    rejected = manifest.get("rejected")
-    if isinstance(rejected, int):
-        tiles.append((f"{rejected:,}", "set aside as unreadable", "warn" if rejected else ""))
+def _plain_list(run: RunFiles) -> str:
+    """For a browser without JavaScript."""
+    rows = sorted(run.categories, key=lambda c: (-run.counts.get(c.id, 0), c.id))
     return "".join(
-        f'<li class="{kind}"><b>{number}</b><span>{label}</span></li>'
-        for number, label, kind in tiles
+        f"<dt>{escape(c.name)}</dt><dd>{c.kind}, {run.counts.get(c.id, 0):,}</dd>" for c in rows
     )
 
 
-def _pictures_note(thumbnails: Thumbnails | None, pictures: dict[int, str], used: list[int]) -> str:
-    if pictures or not used:
-        return ""
-    if thumbnails is None:
-        text = "The input holds embeddings, not images, so there are no pictures to show: each "
-        text += "category lists its most typical samples and their similarity instead."
+def _pictures_note(run: RunFiles, gallery: Gallery) -> str:
+    if run.record.get("input", {}).get("kind") == "embeddings":
+        text = "The input holds embeddings, not images: samples are shown by their names."
+    elif not gallery.sheets:
+        text = "The images could not be read again: samples are shown by their names."
+    elif len(gallery.order) < len(run):
+        text = (
+            f"{len(gallery.order):,} of {len(run):,} images are shown and searched: of every "
+            "category the most typical, the least typical and the most doubtful."
+        )
     else:
-        text = "The original images could not be read again, so there are no pictures to show."
+        return ""
     return f'<p class="caption">{text}</p>'
 
 
-def _share_caption(summary: StreamSummary) -> str:
-    timeline = summary.timeline()
-    if len(timeline["start"]) == 0:
-        return "No sample has a final answer yet."
-    step = int(timeline["end"][0] - timeline["start"][0])
-    share = timeline["novel"] / (timeline["novel"] + timeline["known"])
-    return (
-        f"Share of samples in steps of {step:,}, in the order of arrival. New: "
-        f"{percent(float(share[0]))} at the start, {percent(float(share[-1]))} at the end, between "
-        f"{percent(float(share.min()))} and {percent(float(share.max()))} on the way."
-    )
-
-
-def _map_caption(shown: int, projection: str, summary: StreamSummary) -> str:
+def _map_caption(run: RunFiles, gallery: Gallery) -> str:
+    shown = len(gallery.points)
     if shown == 0:
         return "The method gave no embeddings, so there is no map."
-    which = f"All {shown:,} samples" if shown >= summary.seen else f"{shown:,} samples at random"
+    which = f"All {shown:,} images" if shown >= len(run) else f"{shown:,} images at random"
     return (
-        f"{which}, placed by {projection}: near points "
-        "look alike to the model; the axes and far distances mean nothing. Circles are in known "
-        "classes, triangles in new categories."
+        f"{which}, placed by {gallery.projection}: near points look alike to the model; the axes "
+        "and far distances mean nothing. Circles are in known classes, triangles in new categories."
     )
 
 
-def _scores(scores: dict[str, float] | None) -> str:
+def _scores(run: RunFiles) -> str:
+    scores = run.scores
     if scores is None:
         return ""
+    named = (("all", "All"), ("known", "Known"), ("novel", "Novel"))
+    more = [(k, k.replace("_", " ")) for k in scores if k not in ("all", "known", "novel")]
     rows = []
-    for key, value in scores.items():
-        if not isinstance(value, (int, float)) or not math.isfinite(value):
+    for key, label in (*named, *more):
+        value = scores.get(key)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
             continue
-        name = _HEADINGS.get(key, key.replace("_", " "))
-        said = f"{value:,}" if isinstance(value, int) else f"{100 * value:.1f}"
-        rows.append(f'<tr><th scope="row">{escape(name)}</th><td>{said}</td></tr>')
+        said = f"{value:,}" if isinstance(value, int) else f"{value:.1f}"
+        rows.append(f'<tr><th scope="row">{escape(label)}</th><td>{said}</td></tr>')
     return (
-        '<section id="scores"><h2>Scores against the labels <span>percent</span></h2>'
+        '<section id="scores"><h2>Accuracy against your labels <span>percent</span></h2>'
         f'<div class="scroll"><table>{"".join(rows)}</table></div><p class="caption">'
         "The labels were used for scoring only; the method never saw them. All, Known and Novel "
         "share one optimal matching of categories to labels.</p></section>"
+    )
+
+
+def _rejected(run: RunFiles) -> str:
+    if not run.rejected:
+        return ""
+    rows = "".join(
+        f"<tr><th scope='row'>{escape(name)}</th><td>{escape(reason)}</td></tr>"
+        for name, reason in run.rejected[:200]
+    )
+    more = f" The first 200 of {len(run.rejected):,}:" if len(run.rejected) > 200 else ""
+    return (
+        f'<section id="rejected"><h2>Set aside <span>{len(run.rejected):,}</span></h2>'
+        f'<p class="caption">Files that could not be read; also in rejected.csv.{more}</p>'
+        f'<div class="scroll tall"><table class="words">{rows}</table></div></section>'
     )

@@ -106,10 +106,12 @@ class StreamSummary:
             signature = np.zeros(len(rows), np.uint64)
         else:
             signature = signatures(rows.features, self._seed)
-        for ranking, sign in ((self._typical, 1), (self._atypical, -1)):
-            ranking.offer(
-                rows.category, sign * rows.score, rows.index, ids, np.array(positions), signature
-            )
+        # A novel prototype begins as a copy of one sample (Eq. 6-7): that sample's score of 1 is
+        # no sign of being typical, so it comes behind all others.
+        seeds = (rows.category >= self.n_known) & (rows.score > 1.0 - 1e-4)
+        typical = np.where(seeds, rows.score - 2.0, rows.score)
+        for ranking, key in ((self._typical, typical), (self._atypical, -rows.score)):
+            ranking.offer(rows.category, key, rows.index, ids, np.array(positions), signature)
 
     def _forget(self) -> None:
         """Bound the names of waiting samples."""
@@ -168,7 +170,7 @@ class StreamSummary:
         return float(_entropy(self.counts[None])[0])
 
     def exemplars(self, category: int) -> list[dict[str, Any]]:
-        """The most typical samples, best score first: index, id, position, score."""
+        """The most typical samples, best first: index, id, position, score (of a seed less 2)."""
         return self._typical.of(category)
 
     def atypical(self, category: int) -> list[dict[str, Any]]:

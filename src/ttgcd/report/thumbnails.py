@@ -1,40 +1,31 @@
-"""Small pictures inside the page, as data URIs."""
+"""Small square pictures of the samples of a source."""
 
 from __future__ import annotations
 
-import base64
-import io
-
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 from ttgcd.streams.base import Source
 from ttgcd.streams.decode import decode
 
 
-def thumbnail(source: Source, position: int, size: int = 96) -> str | None:
-    """The picture at ``position`` as a JPEG data URI whose long side is at most ``2 * size`` and
-    whose short side is about ``size``; None if there is no picture or it cannot be read."""
-    if source.kind != "images":
+def thumbnail(source: Source, position: int, size: int) -> Image.Image | None:
+    """The middle of the picture at ``position`` as a square of ``size`` pixels; None if there is
+    no such picture or it cannot be read. A smaller picture is shown whole."""
+    if source.kind != "images" or position < 0:
         return None
     try:
         data = source.read(position)
         pixels = decode(data) if isinstance(data, bytes) else np.asarray(data)
-        return _data_uri(pixels, size)
+        image = Image.fromarray(pixels).convert("RGB")
     except (OSError, ValueError, IndexError):  # Rejection is a ValueError
         return None
+    if min(image.size) < size:  # an icon, or a strip: all of it, framed
+        return ImageOps.pad(image, (size, size), color=_edge_colour(image))
+    return ImageOps.fit(image, (size, size), Image.Resampling.LANCZOS)
 
 
-def _data_uri(pixels: np.ndarray, size: int) -> str:
-    image = Image.fromarray(pixels).convert("RGB")
-    scale = min(1.0, max(size / min(image.size), size / max(image.size)))
-    width, height = (max(1, round(side * scale)) for side in image.size)
-    # A panorama is cut to its middle: the page shows squares.
-    image = image.resize((width, height), Image.Resampling.LANCZOS)
-    left, top = max(0, width - 2 * size) // 2, max(0, height - 2 * size) // 2
-    image = image.crop((left, top, min(width, left + 2 * size), min(height, top + 2 * size)))
-    buffer = io.BytesIO()
-    # Pictures of icon size are mostly hard edges: chroma subsampling would smear them.
-    sampling = 0 if min(image.size) <= 48 else 2
-    image.save(buffer, "JPEG", quality=82, optimize=True, subsampling=sampling)
-    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+def _edge_colour(image: Image.Image) -> tuple[int, int, int]:
+    """The commonest colour of the corners, so that a frame does not show."""
+    corners = [image.getpixel((x, y)) for x in (0, image.width - 1) for y in (0, image.height - 1)]
+    return max(corners, key=corners.count)  # type: ignore[return-value]

@@ -85,6 +85,10 @@ class Source(ABC):
     """Samples that can be counted and read in any order, from several threads at once."""
 
     kind: ClassVar[Kind] = "images"
+    #: What the user gave: a path, or None for samples that live in memory.
+    origin: str | None = None
+    #: The folder in which the ids are paths of files; None where samples are not single files.
+    folder: str | None = None
 
     @abstractmethod
     def __len__(self) -> int: ...

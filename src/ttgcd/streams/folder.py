@@ -32,6 +32,7 @@ class FolderSource(Files):
         ids = [readable_text(relative) for relative in found]
         super().__init__(paths, ids, inside=folder, max_bytes=max_bytes)
         self._unread = [e for e in map(extension_of, found) if e in UNREAD]
+        self.folder = os.path.abspath(folder)
 
     def read(self, position: int) -> bytes:
         if self._unread and (why := UNREAD.get(extension_of(self._paths[position]))):

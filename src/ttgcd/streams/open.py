@@ -36,6 +36,8 @@ def open_source(
     image.
     """
     source = _open(spec, max_bytes)
+    if isinstance(spec, (str, os.PathLike)) and source.origin is None:
+        source.origin = "standard input" if spec == "-" else os.path.abspath(os.fspath(spec))
     try:
         require_readable(source, max_pixels)
     except BaseException:

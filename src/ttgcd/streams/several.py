@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import os
 from collections.abc import Sequence
 from itertools import accumulate
 
@@ -27,6 +28,10 @@ class Several(Source):
                 raise InputError(
                     f"{name!r} holds embeddings: of several sources every one must hold images"
                 )
+        names = [name for name, _ in parts if name]
+        self.origin = ", ".join(names) or None
+        if all(source.folder for source in self._parts):
+            self.folder = os.getcwd()  # the names that were given are paths from here
         self._ends = list(accumulate(map(len, self._parts)))
         self._ids = unique_ids(
             [

@@ -35,7 +35,7 @@ class EditedFolder:
     """
 
     def __init__(
-        self, out: str | Path, report: Callable[[Path, Replayed], None] | None = None
+        self, out: str | Path, report: Callable[[Path, Replayed], object] | None = None
     ) -> None:
         self.out = Path(out)
         self._folder = OutputFolder(self.out)
@@ -162,7 +162,7 @@ class EditedFolder:
                 head["categories"] = after.categories
                 text = json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False)
                 write_atomic(self.out / CATEGORIES, (text + "\n").encode())
-                if self._report is not None:
+                if self._report is not None and (self._unedited / REPORT).exists():
                     self._report(self.out, after)
             write_atomic(self._unedited / "follows.json", json.dumps({"sha": log.seal}).encode())
         return after

@@ -1,0 +1,85 @@
+"""How a run went as the stream passed by: shares, births, drift, in equal steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ttgcd.report.run_files import RunFiles
+
+#: A step of the stream holds at least this many samples, and there are at most so many steps.
+LEAST_SAMPLES, MOST_STEPS = 64, 64
+
+
+@dataclass(frozen=True)
+class Course:
+    """The stream in equal steps. ``fit_known`` and ``fit_novel`` are mean scores, NaN where a
+    step has no such sample; ``evenly_used`` is the exponential of the assignment entropy."""
+
+    edges: np.ndarray  # (steps + 1,) stream indexes
+    novel_share: np.ndarray
+    evenly_used: np.ndarray
+    fit_known: np.ndarray
+    fit_novel: np.ndarray
+    births_known: np.ndarray  # stream index at which each category in use was first seen, sorted
+    births_novel: np.ndarray
+
+
+def course(run: RunFiles) -> Course:
+    """Read the course of the stream from the assignments, which are in stream order."""
+    n = len(run)
+    steps = max(1, min(MOST_STEPS, n // LEAST_SAMPLES))
+    edges = np.linspace(0, n, steps + 1).round().astype(int)
+    step = np.repeat(np.arange(steps), np.diff(edges))
+    seeds = seed_rows(run)
+    ids, code = np.unique(run.category, return_inverse=True)
+    table = np.zeros((steps, max(len(ids), 1)))
+    np.add.at(table, (step, code), 1)
+    return Course(
+        edges=edges,
+        novel_share=_mean(run.is_novel.astype(float), step, steps),
+        evenly_used=np.exp(entropy(table)),
+        fit_known=_mean(run.score, step, steps, ~run.is_novel),
+        fit_novel=_mean(run.score, step, steps, run.is_novel & ~seeds),
+        births_known=_births(run, "known"),
+        births_novel=_births(run, "novel"),
+    )
+
+
+def seed_rows(run: RunFiles) -> np.ndarray:
+    """Samples that are their own category's prototype: their score of 1 says nothing.
+
+    A novel prototype begins as a copy of one sample of the buffer (Eq. 6-7), so that sample, and
+    only it and its copies, has a cosine of 1 to its category.
+    """
+    early = np.arange(len(run)) < (run.warmup or len(run))
+    return run.is_novel & early & (run.score > 1.0 - 1e-4)
+
+
+def entropy(table: np.ndarray) -> np.ndarray:
+    """Entropy in nats of every row of counts; 0 for an empty row."""
+    share = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
+    logs = np.log(share, out=np.zeros_like(share), where=share > 0)
+    return np.maximum(-(share * logs).sum(axis=1), 0.0)
+
+
+def _mean(
+    values: np.ndarray, step: np.ndarray, steps: int, among: np.ndarray | None = None
+) -> np.ndarray:
+    if among is not None:
+        values, step = values[among], step[among]
+    total = np.bincount(step, weights=values, minlength=steps)
+    count = np.bincount(step, minlength=steps)
+    return np.divide(total, count, out=np.full(steps, np.nan), where=count > 0)
+
+
+def _births(run: RunFiles, kind: str) -> np.ndarray:
+    ids, first = np.unique(run.category, return_index=True)
+    seen = dict(zip(ids.tolist(), first.tolist()))
+    born = [
+        seen[c.id] if c.born_at is None else c.born_at
+        for c in run.categories
+        if c.kind == kind and c.id in seen
+    ]
+    return np.sort(np.array(born, int))

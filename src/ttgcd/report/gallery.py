@@ -1,0 +1,148 @@
+"""Every image of a run as a small picture: packed in sheets beside the page, loaded when looked at.
+
+``OUT/report_files/`` holds the sheets and ``gallery.json``, which says whose picture is in which
+cell. Cells are given once, when the run ends; an edit moves images between categories and leaves
+their cells alone, so a page can be drawn again without a single picture being read.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from ttgcd.report.course import seed_rows
+from ttgcd.report.run_files import RunFiles
+from ttgcd.report.thumbnails import thumbnail
+from ttgcd.streams.base import Source
+
+FOLDER, INDEX, FORMAT = "report_files", "gallery.json", "ttgcd.gallery/1"
+#: Pixels a picture, pictures a row and rows a sheet.
+SIZE, COLUMNS, ROWS = 112, 8, 8
+CELLS = COLUMNS * ROWS
+#: A page of more pictures would take longer to open than to leave.
+MOST_PICTURES = 50_000
+#: Sheets of up to this many bytes together are also put into the page, which can then be mailed.
+MOST_EMBEDDED = 1_000_000
+_FRONT = 12  # pictures of a category that stand in front: its card shows them
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Which samples (stream indexes) have a cell, in the order of the cells, and the map."""
+
+    order: list[int]
+    sheets: int = 0
+    missing: list[int] = field(default_factory=list)  # cells without a picture
+    projection: str = "none"
+    points: list[tuple[float, float, int]] = field(default_factory=list)  # x, y, stream index
+
+    def write(self, out: Path) -> None:
+        text = json.dumps({"format": FORMAT, **asdict(self)}, separators=(",", ":"))
+        (out / FOLDER / INDEX).write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, out: Path, samples: int) -> Gallery | None:
+        """The gallery that an earlier report left; None if there is none for this table."""
+        try:
+            found = json.loads((out / FOLDER / INDEX).read_text(encoding="utf-8"))
+            if found.pop("format") != FORMAT or max(found["order"], default=0) >= samples:
+                return None
+            return cls(**found)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def addresses(self, out: Path) -> list[str]:
+        """Where the page finds the sheets: in itself when they are small, else in the folder."""
+        files = [out / FOLDER / _sheet(number) for number in range(self.sheets)]
+        if not files or not all(file.exists() for file in files):
+            return []
+        if sum(file.stat().st_size for file in files) > MOST_EMBEDDED:
+            return [f"{FOLDER}/{file.name}" for file in files]
+        encoded = (base64.b64encode(file.read_bytes()).decode("ascii") for file in files)
+        return [f"data:image/webp;base64,{data}" for data in encoded]
+
+
+def begin_gallery(out: Path) -> None:
+    """An empty folder for the pictures."""
+    folder = out / FOLDER
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir()
+
+
+def picture_order(run: RunFiles, always: np.ndarray, most: int = MOST_PICTURES) -> list[int]:
+    """Stream indexes in the order of their cells: category by category, the largest first.
+
+    In a category: the exemplars, then the least typical and the most doubtful, then the rest by
+    score, so that what a card shows stands in one sheet. A run of more than ``most`` samples keeps
+    the front of every category and whatever is in ``always``.
+    """
+    position = {name: at for at, name in enumerate(run.ids)}
+    seeds = seed_rows(run)
+    wanted = set(always.tolist())
+    kept: list[int] = []
+    for c in sorted(run.categories, key=lambda c: (-run.counts.get(c.id, 0), c.id)):
+        own = np.flatnonzero(run.category == c.id)
+        front = [position[name] for name in c.exemplars if name in position][:_FRONT]
+        # A seed's score of 1 is no sign of being typical: it counts as the middle of its group.
+        others = run.score[own][~seeds[own]]
+        middle = float(np.median(others)) if len(others) else 0.0
+        fit = np.where(seeds[own], middle, run.score[own])
+        by_score = own[np.argsort(-fit, kind="stable")]
+        by_doubt = own[np.argsort(-run.doubt[own], kind="stable")]
+        order = [*front, *by_score[::-1][:6].tolist(), *by_doubt[:6].tolist(), *by_score.tolist()]
+        order = list(dict.fromkeys(at for at in order if run.category[at] == c.id))
+        if len(run) > most:
+            quota = max(2 * _FRONT, most * len(own) // len(run))
+            order = order[:quota] + [at for at in order[quota:] if at in wanted]
+        kept += order
+    return kept
+
+
+def pack(
+    out: Path,
+    run: RunFiles,
+    source: Source,
+    order: list[int],
+    progress: Callable[[str, int, int], None],
+) -> tuple[int, list[int]]:
+    """Write the sheets; returns how many, and the cells whose picture could not be read again."""
+    positions = {source.id(at): at for at in range(len(source))}
+    missing: list[int] = []
+    sheets = 0
+    with ThreadPoolExecutor(max_workers=4) as pool:  # decoding leaves the interpreter lock alone
+        for first, chunk in _chunks(order):
+            places = [positions.get(run.ids[at], -1) for at in chunk]
+            pictures = list(pool.map(lambda at: thumbnail(source, at, SIZE), places))
+            missing += [first + i for i, picture in enumerate(pictures) if picture is None]
+            _write_sheet(out / FOLDER / _sheet(sheets), pictures)
+            sheets += 1
+            progress("pictures", first + len(chunk), len(order))
+    return sheets, missing
+
+
+def _chunks(order: list[int]) -> Iterator[tuple[int, list[int]]]:
+    for first in range(0, len(order), CELLS):
+        yield first, order[first : first + CELLS]
+
+
+def _sheet(number: int) -> str:
+    return f"{number:05d}.webp"
+
+
+def _write_sheet(path: Path, pictures: list[Any]) -> None:
+    rows = -(-len(pictures) // COLUMNS)
+    sheet = Image.new("RGB", (COLUMNS * SIZE, max(rows, 1) * SIZE), (128, 128, 128))
+    for cell, picture in enumerate(pictures):
+        if picture is not None:
+            sheet.paste(picture, (cell % COLUMNS * SIZE, cell // COLUMNS * SIZE))
+    sheet.save(path, "WEBP", quality=76, method=3)

@@ -1,0 +1,107 @@
+"""The first screen: what was found, from what, with what, and whether to trust it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from html import escape
+from typing import Any
+
+from ttgcd.report.run_files import RunFiles
+from ttgcd.report.verdict import Finding
+
+
+def source_name(run: RunFiles) -> str | None:
+    """What the images came from, as short as a person would say it."""
+    origin = run.record.get("input", {}).get("source")
+    if not isinstance(origin, str) or not origin:
+        return None
+    return os.path.basename(origin.rstrip("/\\")) or origin
+
+
+def title(run: RunFiles) -> str:
+    """The page's title: which run this is, among several open tabs."""
+    name = source_name(run) or count_of(len(run), "image", "images")
+    return f"{name}: {count_of(_used(run, 'novel'), 'new category', 'new categories')} - ttgcd"
+
+
+def headline(run: RunFiles) -> str:
+    """One sentence for the user."""
+    novel = int(run.is_novel.sum())
+    total = count_of(len(run), "image", "images")
+    named = f"{len(run) - novel:,} in {count_of(_used(run, 'known'), 'class', 'classes')} you named"
+    if novel == 0:
+        return f"{total}, all in the classes you named"
+    groups = count_of(_used(run, "novel"), "new category", "new categories")
+    return f"{total}: {named}, <em>{novel:,} in {groups}</em>"
+
+
+def subline(run: RunFiles) -> str:
+    """Folder, model, method, date and duration, read from run.json."""
+    record, parts = run.record, []
+
+    def say(label: str, value: object, more: str = "") -> None:
+        hint = f' title="{escape(more)}"' if more else ""
+        parts.append(f"<span>{label} <b{hint}>{escape(str(value))}</b></span>")
+
+    origin = record.get("input", {}).get("source")
+    if name := source_name(run):
+        say("from", name, str(origin))
+    settings: dict[str, Any] = record.get("settings") or {}
+    model = record.get("model") or {}
+    if model.get("name"):
+        say("model", model["name"], f"sha256 {model.get('sha256', 'unknown')}")
+    if settings.get("method"):
+        preset = f" ({settings['preset']})" if settings.get("preset") else ""
+        say("method", f"{settings['method']}{preset}")
+    if ended := _moment(record.get("ended")):
+        say("on", ended)
+    seconds = (record.get("seconds") or {}).get("total")
+    if isinstance(seconds, (int, float)):
+        say("took", duration(seconds))
+    return " ".join(parts)
+
+
+def pills(run: RunFiles, verdict: Finding, found: Sequence[Finding]) -> str:
+    """The verdict in a word with its first reason, and what was set aside; each leads to more."""
+    word = {"good": "Healthy", "look": "Worth a look", "bad": "Do not trust yet"}[verdict.level]
+    reason = next((f.text for f in found if f.level == verdict.level), "")
+    items = [f'<a class="pill {verdict.level}" href="#health">{word}</a>']
+    if verdict.level != "good":
+        items.append(f'<span class="reason">{escape(reason)}</span>')
+    if run.rejected:
+        said = f"{count_of(len(run.rejected), 'file', 'files')} set aside"
+        items.append(f'<a class="pill look" href="#rejected">{said}</a>')
+    return "".join(items)
+
+
+def notes(given: Iterable[str]) -> str:
+    """What the run wants to be known, in small print."""
+    lines = "".join(f"<li>{escape(note[:1].upper() + note[1:])}.</li>" for note in given)
+    return f'<ul class="notes" aria-label="Notes">{lines}</ul>' if lines else ""
+
+
+def duration(seconds: float) -> str:
+    """A time as a person would say it."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+def count_of(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def _used(run: RunFiles, kind: str) -> int:
+    return sum(c.kind == kind and c.id in run.counts for c in run.categories)
+
+
+def _moment(text: Any) -> str:
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return ""
+    return moment.strftime("%d %B %Y, %H:%M").lstrip("0") + (" UTC" if moment.tzinfo else "")

@@ -1,0 +1,27 @@
+// -- begin --------------------------------------------------------------------------------------
+function drawAll() {
+  redrawMap();
+  drawCards();
+  drawCharts();
+  drawEditBar();
+  if ($("gallery").open) drawGallery();
+}
+
+startSheets();
+startEdits();
+startGallery();
+startPicture();
+startCards();
+startMap();
+replay();
+drawAll();
+
+let resizing = 0, lastWidth = window.innerWidth;
+const redraw = () => { drawCharts(); redrawMap(); };
+window.addEventListener("resize", () => {
+  if (window.innerWidth === lastWidth) return; // phones resize when the address bar hides
+  lastWidth = window.innerWidth;
+  clearTimeout(resizing);
+  resizing = setTimeout(redraw, 120);
+});
+window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
