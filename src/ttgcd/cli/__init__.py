@@ -16,17 +16,20 @@ from ttgcd.wording import as_options
 COMMANDS: dict[str, str] = {
     "discover": "name and group a stream of images",
     "demo": "see it work on the embedded model and images",
+    "look": "open the report of a run in a browser",
     "estimate": "estimate the number of novel classes of a stream",
     "edit": "rename, merge, split, move, hide what a run found; undo",
     "evaluate": "score a run against a file of labels",
     "data": "prepare and verify benchmark datasets",
     "corrupt": "make corrupted copies of images",
     "bench": "run the paper's experiments, print its tables, draw its figures",
+    "doctor": "what works here, what is missing, how fast it will be",
+    "completion": "let the shell complete commands and options",
 }
 
 
-def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
-    """The parser; only the chosen command's module is imported and gets its arguments."""
+def build_parser(*chosen: str) -> argparse.ArgumentParser:
+    """The parser; only the chosen commands' modules are imported and get their arguments."""
     parser = Parser(
         prog="ttgcd",
         description="Recognise the classes you can name, discover the ones you cannot.",
@@ -36,16 +39,21 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         command = commands.add_parser(name, help=summary, description=summary.capitalize() + ".")
-        if name == chosen:
+        if name in chosen:
             import_module(f"ttgcd.cli.{name}").add_arguments(command)
     return parser
+
+
+def full_parser() -> argparse.ArgumentParser:
+    """The parser with the arguments of every command: for completion and documentation."""
+    return build_parser(*COMMANDS)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command. Exit codes: 0 done, 2 the user's input, 130/143 interrupted."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    chosen = next((word for word in arguments if word in COMMANDS), None)
-    args = build_parser(chosen).parse_args(arguments)
+    chosen = [word for word in arguments if word in COMMANDS][:1]
+    args = build_parser(*chosen).parse_args(arguments)
     try:
         return import_module(f"ttgcd.cli.{args.command}").run(args)
     except InputError as error:

@@ -89,11 +89,12 @@ def _text(phase: str, seen: _Phase, total: int) -> str:
         speed = f"{rate:,.1f} {unit}s/s" if rate >= 1 else f"{1 / rate:,.1f} s an {unit}"
         text += f", {speed}"
         if seen.done < total:
-            text += f", {_duration((total - seen.done) / rate)} left"
+            text += f", {duration((total - seen.done) / rate)} left"
     return text
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A time in the unit that a person would use."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes, hours = round(seconds / 60), round(seconds / 3600)

@@ -49,7 +49,7 @@ def late_classes(categories: np.ndarray, buffered: int, known: Sequence[str]) ->
     early, late = categories[:buffered], categories[buffered:]
     among_first = np.bincount(early[early < n_known], minlength=n_known)
     after = np.bincount(late[late < n_known], minlength=n_known)
-    names = [known[k] for k in np.flatnonzero((among_first == 0) & (after >= _FEW))]
+    names = [known[k] for k in np.flatnonzero((among_first == 0) & (after >= _FEW)).tolist()]
     if not names:
         return []
     which = "1 known class was" if len(names) == 1 else f"{len(names)} known classes were"

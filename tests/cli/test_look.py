@@ -1,0 +1,66 @@
+"""Looking at a report: opened where there is a browser, served to this machine where not."""
+
+from __future__ import annotations
+
+import threading
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from ttgcd.cli import look, main
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    (tmp_path / "report.html").write_text("<title>found</title>")
+    return tmp_path
+
+
+def test_a_browser_gets_the_page(out: Path, monkeypatch, capsys) -> None:
+    opened = []
+    monkeypatch.setenv("BROWSER", "x")
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    assert main(["look", str(out)]) == 0
+    assert opened == [(out / "report.html").as_uri()]
+
+
+def test_without_a_browser_it_is_served_to_this_machine_alone(out: Path) -> None:
+    server = look.make_server(out, 0)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/"
+    try:
+        assert server.server_address[0] == "127.0.0.1"
+        with urllib.request.urlopen(address + "report.html") as answer:
+            assert b"found" in answer.read()
+        for path, host in (("report.html", "evil.example"), ("", None), ("../secret", None)):
+            request = urllib.request.Request(address + path)
+            if host is not None:
+                request.add_header("Host", host)
+            with pytest.raises(urllib.error.HTTPError):
+                urllib.request.urlopen(request)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_no_browser_and_ctrl_c(out: Path, monkeypatch, capsys) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+
+    def stopped(self) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("http.server.ThreadingHTTPServer.serve_forever", stopped)
+    assert main(["look", str(out)]) == 0
+    assert "http://127.0.0.1:" in capsys.readouterr().out
+
+
+def test_what_is_no_finished_run_is_refused(tmp_path: Path, capsys) -> None:
+    assert main(["look", str(tmp_path / "nowhere")]) == 2
+    assert "no such folder" in capsys.readouterr().err
+    (tmp_path / ".progress").mkdir()
+    assert main(["look", str(tmp_path)]) == 2
+    assert "go on with --resume" in capsys.readouterr().err
