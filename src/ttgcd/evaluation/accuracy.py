@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import linear_sum_assignment
 
 from ttgcd.evaluation.counts import Counts, CountsMetric, as_ids, count, share
 
@@ -31,6 +30,8 @@ def match(counts: Counts) -> np.ndarray:
     The table is square over every id that occurs on either side, so fewer groups than classes
     leave classes unmatched (they are paired with an empty row) and surplus groups go unused.
     """
+    from scipy.optimize import linear_sum_assignment  # slow to import: not before it is needed
+
     table = counts.table
     if table.size == 0:
         return np.zeros(0, dtype=np.int64)

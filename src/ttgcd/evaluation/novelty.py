@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
 from ttgcd.errors import InputError
 from ttgcd.evaluation.counts import Counts, CountsMetric, as_ids, count, share
@@ -53,6 +52,8 @@ def novelty_auroc(novelty_score: ArrayLike, true: ArrayLike, n_known: int) -> fl
     >>> novelty_auroc([0.1, 0.2, 0.9], [0, 1, 2], n_known=2)
     1.0
     """
+    from scipy.stats import rankdata  # a second to import, and seldom wanted
+
     scores, ids = np.asarray(novelty_score, dtype=np.float64), as_ids(true, "true")
     if scores.shape != ids.shape:
         raise InputError(f"novelty_score has shape {scores.shape} and true has {ids.shape}")

@@ -13,7 +13,6 @@ from typing import Literal
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from ttgcd.errors import InputError
 
@@ -99,6 +98,8 @@ def estimate_novel_count(
             evaluate(k)
     elif method == "brent":
         if highest > lowest:
+            from scipy.optimize import minimize_scalar  # slow to import
+
             found = minimize_scalar(
                 evaluate, bounds=(lowest, highest), method="bounded", options={"xatol": 0.5}
             )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from ttgcd.prototypes.bank import weighted_sums
 
@@ -57,6 +56,8 @@ def _squared_distances(features: np.ndarray, centres: np.ndarray) -> np.ndarray:
 def name_clusters(centres: np.ndarray, anchors: np.ndarray, n_known: int) -> np.ndarray:
     """A category id for every cluster: the clusters that together fit the text anchors best take
     the known ids, one each; the others are K, K + 1, ... in their order."""
+    from scipy.optimize import linear_sum_assignment  # slow to import: not before it is needed
+
     rows, columns = linear_sum_assignment(-(anchors @ centres.T))
     ids = np.full(len(centres), -1, np.int64)
     ids[columns] = rows

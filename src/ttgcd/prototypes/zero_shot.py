@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import softmax
 
 
 def zero_shot_probabilities(
@@ -11,7 +10,8 @@ def zero_shot_probabilities(
 ) -> np.ndarray:
     """p_n(k): softmax over the known classes of v_n . z_k / tau, tau = 1 / logit_scale (Eq. 1)."""
     logits = (features @ anchors.T).astype(np.float64) * logit_scale
-    return softmax(logits, axis=1)
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def pseudo_labels(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
