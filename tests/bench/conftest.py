@@ -47,8 +47,8 @@ def make_row(label="PACT", stream="fog", seed=0, all_=50.0, **more):
         "answers": "arrival",
         "passes": 1,
         "ms_per_batch": 20.0,
-        "one_off_s": 3.0,
-        "peak_gb": 0.5,
+        "warmup_s": 3.0,
+        "stream_gb": 0.5,
         "fingerprint": "abc",
         "data_notes": [],
     }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ttgcd.bench.clock import BatchClock
 from ttgcd.bench.encodings import forget, keeping_encodings, saved_seconds
 from ttgcd.bench.images import Decoded, as_decoded, choose
 from ttgcd.bench.memory import PeakMemory
@@ -18,11 +18,10 @@ from ttgcd.bench.results import Job, Row
 from ttgcd.datasets import Benchmark, load_benchmark
 from ttgcd.engines.local import run
 from ttgcd.evaluation import accuracy_by_part, score_stream
-from ttgcd.methods.answer import Answer
 from ttgcd.methods.base import Task, encode_images
 from ttgcd.methods.registry import load_method
 from ttgcd.prototypes.count import estimate_novel_count
-from ttgcd.streams.base import Batch, Source
+from ttgcd.streams.base import Source
 from ttgcd.streams.stream import Stream
 from ttgcd.vlm import load_vlm
 from ttgcd.vlm.anchors import text_anchors
@@ -43,36 +42,6 @@ def fit_warmup(config: dict[str, Any], samples: int) -> dict[str, Any]:
     """
     half = max(2, samples // 2)
     return {**config, "warmup": half} if config.get("warmup", 0) > half else config
-
-
-class BatchClock:
-    """Seconds that the method takes for each batch: both ends of the engine's loop.
-
-    ``saved`` tells the seconds of work read back so far: they count where they were saved.
-    """
-
-    def __init__(self, stream: Iterable[Batch], saved: Callable[[], float]) -> None:
-        self.stream = stream
-        self.seconds: list[float] = []
-        self._saved = saved
-        self._handed = 0.0
-
-    def now(self) -> float:
-        return time.perf_counter() + self._saved()
-
-    def __iter__(self) -> Iterator[Batch]:
-        for batch in self.stream:
-            self._handed = self.now()
-            yield batch
-
-    def write(self, batch: Batch | None, rows: Answer) -> None:
-        if batch is not None:
-            self.seconds.append(self.now() - self._handed)
-
-    def steady(self) -> float:
-        """Typical seconds a batch in the second half of the stream, behind any warm-up."""
-        late = self.seconds[len(self.seconds) // 2 :]
-        return float(np.median(late)) if late else float("nan")
 
 
 class Bench:
@@ -161,8 +130,8 @@ class Bench:
             encode_images(task, batch.images, batch_size)
             seconds.append(time.perf_counter() - began)
         return {
-            "encoder_ms": 1000 * float(np.median(seconds)),
-            "encoder_gb": (memory.bytes() - _kept(source)) / 2**30,
+            "forward_ms": 1000 * float(np.median(seconds)),
+            "encoder_gb": _gigabytes(memory.bytes(), source) or 0.0,
         }
 
     def measure(self, job: Job, novel: int | None = None) -> Row:
@@ -194,20 +163,22 @@ class Bench:
             """What was read back counts with the seconds that it took."""
             return self._realigned.saved + saved_seconds(vlm)
 
-        clock = BatchClock(stream, saved)
-        memory = PeakMemory()
+        clock = BatchClock(stream, saved, config.get("warmup", 0))
         realigned_before, before = self._realigned.saved, saved()
         result = run(method, task, clock, sinks=[clock])
         result.timings["method"] += saved() - before
-        peak = max(0, memory.bytes() - _kept(source)) / 2**30
+        stream_gb = _gigabytes(clock.stream_bytes(), source)
+        warmup_gb = _gigabytes(clock.warmup_bytes, source)
+        peak = max(stream_gb or 0.0, warmup_gb or 0.0)
         true = labels[result.positions]
         novelty = result.novelty if np.ptp(result.novelty) > 0 else None
         scores = score_stream(result.category, true, n_known, novelty)
         parts = accuracy_by_part(result.category, true, n_known, PARTS)
         steady = clock.steady()
         if alone:
-            alone["forwards"] = 1000 * steady / alone["encoder_ms"]
-            alone["memory_ratio"] = peak / alone["encoder_gb"]
+            alone["forwards"] = 1000 * steady / alone["forward_ms"]
+            alone["other_ms"] = 1000 * steady - alone["forward_ms"]
+            alone["memory_ratio"] = (stream_gb or 0.0) / alone["encoder_gb"]
         return {
             **asdict(job),
             **alone,
@@ -224,11 +195,14 @@ class Bench:
             "passes": method.passes,
             "trains": method.trains,
             "ms_per_batch": 1000 * steady,
-            "one_off_s": max(0.0, result.timings["method"] - steady * result.batches),
+            "warmup_s": clock.warmup_seconds,
+            "total_s": result.timings["method"],
             "seconds": result.timings,
             "realignment_read_back": self._realigned.saved > realigned_before,
             "batches": result.batches,
             "peak_gb": None if saved() > before else peak,
+            "stream_gb": None if saved() > before else stream_gb,
+            "warmup_gb": None if saved() > before else warmup_gb,
             "fingerprint": vlm.fingerprint,
             "data": fingerprint,
             "data_notes": list(benchmark.notes),
@@ -237,6 +211,9 @@ class Bench:
         }
 
 
-def _kept(source: Source) -> int:
-    """Bytes of the decoded images that are kept from job to job: not the method's."""
-    return source.images.nbytes if isinstance(source, Decoded) else 0
+def _gigabytes(peak: int | None, source: Source) -> float | None:
+    """Without the decoded images that are kept from job to job: they are not the method's."""
+    if peak is None:
+        return None
+    kept = source.images.nbytes if isinstance(source, Decoded) else 0
+    return max(0, peak - kept) / 2**30

@@ -112,7 +112,7 @@ def _streams(target: Target, benchmark: Benchmark, chosen: Sequence[str] | None)
 
 def is_cost(experiment: Experiment) -> bool:
     """Whether time and memory are what is measured."""
-    return "peak_gb" in experiment.metrics
+    return "ms_per_batch" in experiment.metrics
 
 
 def run_experiment(experiment: Experiment, settings: Settings, say: Say = print) -> Outcome:
