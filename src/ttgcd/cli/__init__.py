@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "look": "open the report of a run in a browser",
     "estimate": "estimate the number of novel classes of a stream",
     "edit": "rename, merge, split, move, hide what a run found; undo",
+    "export": "write a run's result for other tools: folders, CSV, Label Studio, ...",
     "evaluate": "score a run against a file of labels",
     "data": "prepare and verify benchmark datasets",
     "corrupt": "make corrupted copies of images",

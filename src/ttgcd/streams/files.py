@@ -37,6 +37,10 @@ class Files(Source):
     def id(self, position: int) -> str:
         return self._ids[position]
 
+    def path(self, position: int) -> str:
+        """The file of a sample."""
+        return self._paths[position]
+
     def read(self, position: int) -> bytes:
         return read_file(self._paths[position], self._max_bytes, self._inside)
 
