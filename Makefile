@@ -3,12 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint faults clean
+.PHONY: demo test lint docs faults constraints clean
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --editable ".[dev,docs]"
 	touch $@
 
 demo: $(VENV)/.installed
@@ -20,6 +20,17 @@ lint: $(VENV)/.installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(VENV)/.installed
+	$(BIN)/mkdocs build --strict
+
+# What development was done with, for those who want the same. Without the places packages came from.
+constraints: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet pip-tools
+	$(BIN)/pip-compile --quiet --all-extras --strip-extras --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options \
+	  --output-file constraints.txt pyproject.toml
+	sed -i.old -e 's/+cpu$$//' -e '/^#/d' constraints.txt && rm constraints.txt.old
+
 faults: $(VENV)/.installed
 	$(BIN)/python -m faults
 
@@ -27,4 +38,4 @@ test: lint
 	$(BIN)/pytest --numprocesses 2
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) build dist site *.egg-info .pytest_cache .ruff_cache .mypy_cache
