@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from ttgcd.bench.experiment import Experiment, published_figures
+from ttgcd.bench.experiment import Experiment
+from ttgcd.bench.panels import (
+    OURS,
+    Curve,
+    Panel,
+    decile_curves,
+    has,
+    measured_blocks,
+    time_panels,
+    tradeoff_panel,
+)
 from ttgcd.bench.results import Row
 from ttgcd.bench.table import Block, Cell, Table, build_tables
 from ttgcd.errors import InputError
@@ -20,8 +29,13 @@ PAPER: dict[str, Any] = {"markerfacecolor": "none", "linestyle": "none"}
 PAPER_CURVE = {"markerfacecolor": "none", "alpha": 0.55, "linewidth": 1.0}
 
 
-def draw(experiment: Experiment, rows: Sequence[Row], path: Path) -> Path:
-    """Draw the figure of an experiment to ``path`` (.png, .pdf or .svg)."""
+def draw(
+    experiment: Experiment, rows: Sequence[Row], path: Path, accuracy: Sequence[Row] = ()
+) -> Path:
+    """Draw the figure of an experiment to ``path`` (.png, .pdf or .svg).
+
+    ``accuracy`` are rows of the experiments that hold the mean All, for the figure of time.
+    """
     try:
         import matplotlib
     except ImportError as error:
@@ -39,7 +53,7 @@ def draw(experiment: Experiment, rows: Sequence[Row], path: Path) -> Path:
     if experiment.figure not in kinds:
         raise InputError(f"experiment {experiment.name!r} has no figure; print its table instead")
     table = build_tables(experiment, rows)[0]
-    panels = _panels(experiment, rows, table)
+    panels = _panels(experiment, rows, table, accuracy)
     if not panels:
         raise InputError(f"nothing to draw for {experiment.name!r}: no results, nothing published")
     width = 5.2 if len(panels) > 1 else 6.4
@@ -61,15 +75,27 @@ def draw(experiment: Experiment, rows: Sequence[Row], path: Path) -> Path:
     return path
 
 
-def _panels(experiment: Experiment, rows: Sequence[Row], table: Table) -> list[Any]:
+def _panels(
+    experiment: Experiment, rows: Sequence[Row], table: Table, accuracy: Sequence[Row]
+) -> list[Any]:
+    """What stands side by side, as the figure's drawing function takes it."""
     if experiment.figure == "time":
-        return _time_panels(experiment, rows, table)
+        return time_panels(table, rows, accuracy)
+    if experiment.figure == "deciles":
+        benchmarks = dict.fromkeys(row["benchmark"] for row in rows)
+        label = experiment.variants[0].label
+        curves = {name: decile_curves(rows, name, label) for name in benchmarks}
+        return [entry for entry in curves.items() if entry[1]]
+    blocks = measured_blocks(table)
     if experiment.columns == "stream":
-        return [_average_block(table)] if any(block.lines for block in table.blocks) else []
-    blocks = [block for block in table.blocks if block.lines and "best arm" not in block.title]
-    # Benchmarks without a row of ours are drawn only when nothing was measured at all.
-    measured = [b for b in blocks if any(_has(c.mean) for line in b.lines for c in line.cells)]
-    return measured or blocks
+        blocks = [_average_block(table)] if any(block.lines for block in table.blocks) else []
+    if experiment.figure == "tradeoff":
+        if experiment.columns == "benchmark":  # the paper's: one panel of means
+            return [tradeoff_panel(experiment, blocks)] if blocks else []
+        return [tradeoff_panel(experiment, [block]) for block in blocks]
+    if experiment.figure == "lines" and experiment.metrics == ("all",):
+        return [blocks] if blocks else []  # one curve a benchmark fits one panel
+    return [[block] for block in blocks] if experiment.figure == "lines" else blocks
 
 
 def _average_block(table: Table) -> Block:
@@ -86,14 +112,10 @@ def _average_block(table: Table) -> Block:
 
 def _average_cell(cells: list[Cell]) -> Cell:
     average = cells[-1]
-    told = [cell.paper for cell in cells[:-1] if _has(cell.paper)]
-    if not _has(average.paper) and told:  # the paper prints the mean of All only
+    told = [cell.paper for cell in cells[:-1] if has(cell.paper)]
+    if not has(average.paper) and told:  # the paper prints the mean of All only
         average.paper = sum(told) / len(told)
     return average
-
-
-def _has(value: float) -> bool:
-    return not math.isnan(value)
 
 
 def _colours(labels: Sequence[str]) -> dict[str, Any]:
@@ -112,22 +134,37 @@ def _finish(axis: Axes, title: str, x: str, y: str, legend: bool = True) -> None
         axis.legend(fontsize=7, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.16))
 
 
-def _tradeoff(axis: Axes, experiment: Experiment, block: Block) -> None:
+def _tradeoff(axis: Axes, experiment: Experiment, panel: Panel) -> None:
     """Known against Novel: up and to the right is good on both halves of the label space."""
-    known, novel = block.columns.index("Known"), block.columns.index("Novel")
-    colours = _colours([line.label for line in block.lines])
-    for line in block.lines:
-        k, n = line.cells[known], line.cells[novel]
-        colour = colours[line.label]
-        marker = "*" if line.label.startswith("PACT") else "o"
-        size = 14 if marker == "*" else 8
-        if _has(k.mean) and _has(n.mean):
-            axis.plot(k.mean, n.mean, marker, color=colour, markersize=size, label=line.label)
-        if _has(k.paper) and _has(n.paper):
-            axis.plot(k.paper, n.paper, marker, color=colour, markersize=size, **PAPER)
-            if not _has(k.mean):
-                axis.plot([], [], marker, color=colour, label=line.label, **PAPER)
-    _finish(axis, f"{block.title} (open: published)", "Known (%)", "Novel (%)")
+    _scatter(axis, panel)
+    for measured, colour, who in ((True, "black", "measured"), (False, "tab:gray", "published")):
+        best = panel.best(measured)
+        if best is not None:
+            style: dict[str, Any] = {"linestyle": "--", "linewidth": 0.8, "color": colour}
+            axis.axvline(best[0], **style, label=f"best baseline, {who}")
+            axis.axhline(best[1], **style)
+    _finish(axis, f"{panel.title} (open: published)", "Known (%)", "Novel (%)")
+
+
+def _scatter(axis: Axes, panel: Panel) -> None:
+    """One colour a method; PACT a star, what is not in the paper small, published open."""
+    colours = _colours(list(dict.fromkeys(point.label for point in panel.points)))
+    named: set[str] = set()
+    for point in panel.points:
+        ours = point.label.startswith(OURS)
+        size = 14 if ours and point.in_paper else 8 if point.in_paper else 5
+        more: dict[str, Any] = {} if point.measured else PAPER
+        label = None if point.label in named else point.label
+        named.add(point.label)
+        axis.plot(
+            [point.x],
+            [point.y],
+            "*" if ours else "o",
+            color=colours[point.label],
+            markersize=size,
+            label=label,
+            **{"linestyle": "none", **more},
+        )
 
 
 def _bars(axis: Axes, experiment: Experiment, block: Block) -> None:
@@ -136,10 +173,10 @@ def _bars(axis: Axes, experiment: Experiment, block: Block) -> None:
     lines = block.lines
     for y, line in enumerate(lines):
         cell = line.cells[place]
-        if _has(cell.mean):
-            error = cell.std if _has(cell.std) else None
+        if has(cell.mean):
+            error = cell.std if has(cell.std) else None
             axis.barh(y - 0.2, cell.mean, 0.4, xerr=error, color="tab:blue")
-        if _has(cell.paper):
+        if has(cell.paper):
             axis.barh(y + 0.2, cell.paper, 0.4, color="none", edgecolor="tab:gray")
     axis.set_yticks(range(len(lines)), [line.label for line in lines], fontsize=7)
     axis.invert_yaxis()
@@ -148,13 +185,15 @@ def _bars(axis: Axes, experiment: Experiment, block: Block) -> None:
     _finish(axis, block.title, "All (%)", "")
 
 
-def _lines(axis: Axes, experiment: Experiment, block: Block) -> None:
-    """Accuracy against a varied number, one curve per series and metric."""
+def _lines(axis: Axes, experiment: Experiment, blocks: Sequence[Block]) -> None:
+    """Accuracy against a varied number, one curve per benchmark, series and metric."""
     styles = {"All": "o-", "Known": "^--", "Novel": "s:"}
     variants = {v.label: v for v in experiment.variants if v.x is not None}
     series = list(dict.fromkeys(v.series for v in variants.values()))
-    colours = _colours(series)
-    for name in series:
+    names = [(block, name) for block in blocks for name in series]
+    titles = [f"{block.title} " * (len(blocks) > 1) + name for block, name in names]
+    colours = _colours(titles)
+    for (block, name), title in zip(names, titles):
         lines = [
             line
             for line in block.lines
@@ -163,86 +202,53 @@ def _lines(axis: Axes, experiment: Experiment, block: Block) -> None:
         for place, column in enumerate(block.columns):
             ours = [(variants[x.label].x, x.cells[place].mean) for x in lines]
             told = [(variants[x.label].x, x.cells[place].paper) for x in lines]
-            _curve(axis, ours, styles[column], colours[name], f"{name} {column}", {})
-            _curve(
-                axis,
-                told,
-                styles[column],
-                colours[name],
-                f"{name} {column}, published",
-                PAPER_CURVE,
-            )
-    for line in block.lines:
+            label = f"{title} {column}"
+            _curve(axis, ours, styles[column], colours[title], label, {})
+            label = f"{label}, published"
+            _curve(axis, told, styles[column], colours[title], label, PAPER_CURVE)
+    for line in blocks[0].lines:
         if line.label not in variants:  # a reference without a place on the axis
             for value, style, who in (
-                (line.cells[0].mean, "-", ""),
+                (line.cells[0].mean, "--", ""),
                 (line.cells[0].paper, ":", ", published"),
             ):
-                if _has(value):
-                    label = f"{line.label} {block.columns[0]}{who}"
+                if has(value):
+                    label = f"{line.label} {blocks[0].columns[0]}{who}"
                     axis.axhline(value, color="black", linestyle=style, linewidth=0.8, label=label)
     axis.set_xscale(experiment.x_scale)
     ticks = sorted({v.x for v in variants.values() if v.x is not None})
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], fontsize=7)
     axis.minorticks_off()
-    _finish(axis, block.title, experiment.x_label, "accuracy (%)")
+    title = ", ".join(block.title for block in blocks)
+    _finish(axis, title, experiment.x_label, "accuracy (%)")
 
 
 def _curve(
     axis: Axes, points: list[tuple[Any, float]], style: str, colour: Any, label: str, more: Any
 ) -> None:
-    points = sorted(point for point in points if _has(point[1]))
+    points = sorted(point for point in points if has(point[1]))
     if points:
         xs, ys = zip(*points)
         axis.plot(xs, ys, style, color=colour, label=label, markersize=5, **more)
 
 
-def _time_panels(experiment: Experiment, rows: Sequence[Row], table: Table) -> list[Any]:
-    """(title, published name, points) per benchmark; a point is (label, ms, All, is ours)."""
-    panels = []
-    accuracy = {
-        "domainnet": (published_figures("domainnet")["values"], "average"),
-        "cifar100-c": (published_figures("main")["values"], "cifar100-c"),
-    }
-    for block in table.blocks:
-        points = []
-        for line in block.lines:
-            cell = line.cells[block.columns.index("ms/batch")]
-            mine = [r for r in rows if r["label"] == line.label and r["benchmark"] == block.title]
-            if _has(cell.mean) and mine:
-                mean = sum(r["metrics"]["all"] for r in mine) / len(mine)
-                points.append((line.label, cell.mean, mean, True))
-            values, column = accuracy.get(block.title, ({}, ""))
-            told = values.get(line.label, {}).get(column, {}).get("all")
-            if _has(cell.paper) and told is not None:
-                figure = told[0] if isinstance(told, list) else told
-                points.append((line.label, cell.paper, figure, False))
-        if points:
-            panels.append((block.title, points))
-    measured = [panel for panel in panels if any(point[3] for point in panel[1])]
-    return measured or panels
-
-
-def _time(axis: Axes, experiment: Experiment, panel: tuple[str, list[Any]]) -> None:
+def _time(axis: Axes, experiment: Experiment, panel: Panel) -> None:
     """Time per batch against accuracy: up and to the left is good."""
-    title, points = panel
-    colours = _colours(list(dict.fromkeys(point[0] for point in points)))
-    for label, ms, accuracy, ours in points:
-        marker = "*" if label.startswith("PACT") else "o"
-        more: dict[str, Any] = {} if ours else PAPER
-        size = 14 if marker == "*" else 8
-        axis.plot(ms, accuracy, marker, color=colours[label], markersize=size, **more)
-    for label, colour in colours.items():
-        marker = "*" if label.startswith("PACT") else "o"
-        axis.plot([], [], marker, color=colour, linestyle="none", label=label)
+    _scatter(axis, panel)
     axis.set_xscale("log")
-    _finish(axis, f"{title} (open: published, H100)", "ms per batch of 128", "All (%)")
+    _finish(axis, f"{panel.title} (open: published, H100)", "ms per batch of 128", "All (%)")
 
 
-def _deciles(axis: Axes, experiment: Experiment, block: Block) -> None:
-    """All in successive tenths of the stream."""
-    for line in block.lines:
-        values = [cell.mean for cell in line.cells]
-        axis.plot(range(1, len(values) + 1), values, "o-", label=line.label)
+def _deciles(axis: Axes, experiment: Experiment, panel: tuple[str, list[Curve]]) -> None:
+    """All in successive tenths of every stream."""
+    benchmark, curves = panel
+    colours = _colours([curve.stream for curve in curves])
+    for curve in curves:
+        places = range(1, len(curve.deciles) + 1)
+        label = f"{curve.stream} ({curve.gain:+.1f})"
+        axis.plot(
+            places, curve.deciles, "o-", color=colours[curve.stream], label=label, markersize=3
+        )
     axis.set_xticks(range(1, 11))
-    _finish(axis, block.title, "decile of the stream", "All (%)")
+    title = f"{benchmark}, a curve a stream (second half above the first)"
+    _finish(axis, title, "decile of the stream", "All (%)")

@@ -13,7 +13,7 @@ from ttgcd.bench.experiment import Experiment, experiment_names, load_experiment
 from ttgcd.bench.figures import draw
 from ttgcd.bench.options import base_label, settings_of
 from ttgcd.bench.render import render
-from ttgcd.bench.results import Row, read_results
+from ttgcd.bench.results import Row, accuracy_rows, read_results
 from ttgcd.bench.table import Table, build_tables, comparable
 from ttgcd.errors import InputError
 
@@ -42,7 +42,8 @@ def write_page(results: Path, output: Path, model: str | None = None) -> Path:
     every = [row for rows in measured.values() for row in rows]
     parts = ["# Results measured here\n", findings.get(INTRODUCTION, ""), _machines(results, every)]
     for name, rows in measured.items():
-        parts.append(_section(load_experiment(name), rows, findings.get(name, ""), output))
+        finding = findings.get(name, "")
+        parts.append(_section(load_experiment(name), rows, finding, output, results))
     try:
         output.write_text("\n".join(part for part in parts if part), encoding="utf-8")
     except OSError as error:
@@ -68,7 +69,9 @@ def read_findings(path: Path) -> dict[str, str]:
     return {name: "\n".join(lines).strip() + "\n" for name, lines in sections.items()}
 
 
-def _section(experiment: Experiment, rows: list[Row], finding: str, output: Path) -> str:
+def _section(
+    experiment: Experiment, rows: list[Row], finding: str, output: Path, results: Path
+) -> str:
     parts = [f"\n## `{experiment.name}`: {experiment.title}\n", f"*{experiment.question}*\n"]
     parts += [finding, "```sh", *commands(experiment, rows), "```\n"]
     for number, part in enumerate(comparable(experiment, rows)):
@@ -76,7 +79,7 @@ def _section(experiment: Experiment, rows: list[Row], finding: str, output: Path
             # The page names its figures itself: two sets of rows must not share a file.
             file = output.parent / "img" / f"{experiment.name}{number or ''}.png"
             file.parent.mkdir(parents=True, exist_ok=True)
-            draw(experiment, part, file)
+            draw(experiment, part, file, accuracy_rows(results))
             parts.append(f"![{experiment.title}](img/{file.name})\n")
         parts += [_markdown(table) for table in build_tables(experiment, part)]
         if experiment.columns == "benchmark" and experiment.variants == _main_rows():

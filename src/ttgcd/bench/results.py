@@ -88,6 +88,12 @@ def read_results(path: Path) -> Contents:
     return contents
 
 
+def accuracy_rows(folder: Path) -> list[Row]:
+    """The rows of the experiments that run all methods over all streams of a benchmark."""
+    names = ("main", "domainnet", "iconshift")
+    return [row for name in names for row in read_results(folder / f"{name}.jsonl").rows]
+
+
 def _parse(line: bytes) -> Row | None:
     try:
         row = json.loads(line)

@@ -15,6 +15,7 @@ from ttgcd.errors import InputError
 
 NAN = float("nan")
 AVERAGE = "average"
+HALVES = "halves"
 # Where less is better; everywhere else the best is the largest.
 LOWER_IS_BETTER = (
     *("ms_per_batch", "forward_ms", "other_ms", "forwards"),
@@ -130,6 +131,8 @@ def _table(experiment: Experiment, rows: list[Row], limit: int | None) -> Table:
         block = Block(title, [column.title for column in columns], filled, lower)
         _mark_best(block)
         table.blocks.append(block)
+        if experiment.columns == "decile":
+            table.blocks.append(_by_stream(title, columns, variants[0], rows))
         if experiment.best_of_group:
             table.blocks.append(_best_arms(title, lines, published))
     if any(cell.partial for block in table.blocks for line in block.lines for cell in line.cells):
@@ -162,6 +165,9 @@ class Column:
     def read(self, row: Row) -> float:
         if self.decile is not None:
             value = row["deciles"][self.decile]
+        elif self.metric == HALVES:
+            half = len(row["deciles"]) // 2
+            value = fmean(row["deciles"][half:]) - fmean(row["deciles"][:half])
         else:
             value = row["metrics"].get(self.metric, row.get(self.metric))
         return NAN if value is None else float(value)
@@ -295,6 +301,20 @@ def _mark_best(block: Block) -> None:
                 top = pick(round(getattr(c, value), 2) for c in known)
                 for cell in known:
                     setattr(cell, mark, round(getattr(cell, value), 2) == top)
+
+
+def _by_stream(title: str, columns: list[Column], variant: Variant, rows: Sequence[Row]) -> Block:
+    """The first row's deciles stream by stream, and how far the second half is above the first."""
+    halves = Column("2nd - 1st half", HALVES, columns[0].benchmark if columns else None)
+    wanted = [*columns, halves]
+    mine = [r for r in rows if r["label"] == variant.label and halves.takes(r)]
+    lines = []
+    for stream in _in_order(r["stream"] for r in mine):
+        here = [r for r in mine if r["stream"] == stream]
+        cells = [_cell(column, here, here) for column in wanted]
+        lines.append(Line(stream, "", cells, here[0]["answers"], here[0]["passes"]))
+    names = [column.title for column in wanted]
+    return Block(f"{title}, {variant.label} by stream", names, lines, [False] * len(names))
 
 
 def _best_arms(title: str, arms_of_all: Sequence[Line], published: dict[str, Any]) -> Block:

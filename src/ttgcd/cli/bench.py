@@ -240,12 +240,13 @@ def _table(args: argparse.Namespace) -> int:
 def _figure(args: argparse.Namespace) -> int:
     from ttgcd.bench.experiment import load_experiment
     from ttgcd.bench.figures import draw
+    from ttgcd.bench.results import accuracy_rows
 
     experiment = load_experiment(args.experiment)
     rows = _rows(args.results, experiment)
     if args.model is not None:
         rows = [row for row in rows if row["model"] == args.model]
-    print(draw(experiment, rows, args.output))
+    print(draw(experiment, rows, args.output, accuracy_rows(args.results)))
     return 0
 
 

@@ -1,0 +1,160 @@
+"""What stands in the paper's figures, as numbers: points, curves, the best baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from ttgcd.bench.experiment import Experiment, load_experiment, published_figures
+from ttgcd.bench.results import Row
+from ttgcd.bench.table import Block, Line, Table
+
+OURS = "PACT"
+# Which experiment holds the mean All of a benchmark that a cost figure stands beside.
+ACCURACY = {"domainnet": "domainnet", "iconshift": "iconshift"}
+
+
+def accuracy_experiment(benchmark: str) -> str:
+    return ACCURACY.get(benchmark, "main")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A method in a figure: measured here, or published."""
+
+    label: str
+    x: float
+    y: float
+    measured: bool
+    in_paper: bool
+
+
+@dataclass
+class Panel:
+    """Points under one title. ``best`` is the best baseline on each axis, ours and published."""
+
+    title: str
+    points: list[Point] = field(default_factory=list)
+
+    def best(self, measured: bool) -> tuple[float, float] | None:
+        """The dashed lines of the paper's trade-off figure: the seven baselines, PACT apart."""
+        rivals = [
+            p
+            for p in self.points
+            if p.measured == measured and p.in_paper and not p.label.startswith(OURS)
+        ]
+        return (max(p.x for p in rivals), max(p.y for p in rivals)) if rivals else None
+
+
+def has(value: float) -> bool:
+    return not math.isnan(value)
+
+
+def measured_blocks(table: Table) -> list[Block]:
+    """Blocks with a row of ours; all of them when nothing was measured at all."""
+    blocks = [block for block in table.blocks if block.lines and "best arm" not in block.title]
+    ours = [b for b in blocks if any(has(c.mean) for line in b.lines for c in line.cells)]
+    return ours or blocks
+
+
+def tradeoff_panel(experiment: Experiment, blocks: Sequence[Block]) -> Panel:
+    """Known against Novel, the mean over the benchmarks: one point a method.
+
+    A method that some of the benchmarks lack has no mean to show.
+    """
+    names = ", ".join(block.title for block in blocks)
+    panel = Panel(f"mean over {names}" if len(blocks) > 1 else names)
+    outside = {v.label for v in experiment.variants if not v.in_paper}
+    labels = dict.fromkeys(line.label for block in blocks for line in block.lines)
+    for label in labels:
+        lines = [_line(block, label) for block in blocks]
+        for measured in (True, False):
+            xs = [_value(b, line, "Known", measured) for b, line in zip(blocks, lines)]
+            ys = [_value(b, line, "Novel", measured) for b, line in zip(blocks, lines)]
+            if (measured or label not in outside) and all(map(has, [*xs, *ys])):
+                point = Point(label, fmean(xs), fmean(ys), measured, label not in outside)
+                panel.points.append(point)
+    return panel
+
+
+def _line(block: Block, label: str) -> Line | None:
+    return next((line for line in block.lines if line.label == label), None)
+
+
+def _value(block: Block, line: Line | None, column: str, measured: bool) -> float:
+    if line is None:
+        return math.nan
+    cell = line.cells[block.columns.index(column)]
+    return cell.mean if measured else cell.paper
+
+
+def time_panels(table: Table, rows: Sequence[Row], accuracy: Sequence[Row]) -> list[Panel]:
+    """Time of a batch against the mean All over all streams of the benchmark.
+
+    The time is of one stream, the accuracy of all: ``accuracy`` are the rows of the experiment that
+    has them (``accuracy_experiment``). A method without such rows is left out.
+    """
+    panels = []
+    for block in table.blocks:
+        benchmark = block.title
+        panel = Panel(f"{benchmark}: All is the mean over its streams")
+        name = accuracy_experiment(benchmark)
+        published = published_figures(load_experiment(name).published)["values"]
+        column = "average" if benchmark == "domainnet" else benchmark
+        place = block.columns.index("ms/batch")
+        for line in block.lines:
+            cell = line.cells[place]
+            mine = [r for r in rows if r["label"] == line.label and r["benchmark"] == benchmark]
+            if has(cell.mean) and mine:
+                mean = mean_all(accuracy, line.label, benchmark, mine[0]["model"])
+                if mean is not None:
+                    panel.points.append(Point(line.label, cell.mean, mean, True, True))
+            told = published.get(line.label, {}).get(column, {}).get("all")
+            if has(cell.paper) and told is not None:
+                figure = told[0] if isinstance(told, list) else told
+                panel.points.append(Point(line.label, cell.paper, figure, False, True))
+        if panel.points:
+            panels.append(panel)
+    measured = [panel for panel in panels if any(point.measured for point in panel.points)]
+    return measured or panels
+
+
+def mean_all(rows: Sequence[Row], label: str, benchmark: str, model: str) -> float | None:
+    """Mean All over every stream of a benchmark, from whole streams if there are such rows."""
+    mine = [
+        r
+        for r in rows
+        if (r["label"], r["benchmark"], r["model"]) == (label, benchmark, model)
+        and not r["options"]
+    ]
+    for limit in sorted({r["limit"] for r in mine}, key=lambda n: (n is not None, -(n or 0))):
+        here = [r for r in mine if r["limit"] == limit]
+        if len({r["stream"] for r in here}) >= here[0]["streams"]:
+            return fmean(r["metrics"]["all"] for r in here)
+    return None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """All by decile of one stream, a mean over seeds."""
+
+    stream: str
+    deciles: list[float]
+
+    @property
+    def gain(self) -> float:
+        """Points by which the second half is above the first."""
+        half = len(self.deciles) // 2
+        return fmean(self.deciles[half:]) - fmean(self.deciles[:half])
+
+
+def decile_curves(rows: Sequence[Row], benchmark: str, label: str) -> list[Curve]:
+    """One curve a stream, in the order of the rows."""
+    curves = []
+    mine = [r for r in rows if r["benchmark"] == benchmark and r["label"] == label]
+    for stream in dict.fromkeys(r["stream"] for r in mine):
+        parts = [r["deciles"] for r in mine if r["stream"] == stream]
+        curves.append(Curve(stream, [fmean(values) for values in zip(*parts)]))
+    return curves

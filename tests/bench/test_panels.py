@@ -1,0 +1,83 @@
+"""The numbers behind the figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.bench.conftest import make_row
+from ttgcd.bench.experiment import load_experiment
+from ttgcd.bench.panels import decile_curves, measured_blocks, time_panels, tradeoff_panel
+from ttgcd.bench.render import render
+from ttgcd.bench.table import build_tables
+
+MAIN = load_experiment("main")
+
+
+def panel_of(rows):
+    return tradeoff_panel(MAIN, measured_blocks(build_tables(MAIN, rows)[0]))
+
+
+def test_the_tradeoff_is_one_panel_of_means_over_the_three_benchmarks():
+    panel = panel_of([])
+    published = {point.label: point for point in panel.points}
+    assert panel.title == "mean over cifar10-c, cifar100-c, imagenet-c"
+    assert len(published) == 8 and not any(point.measured for point in panel.points)
+    ours = published["PACT"]
+    assert ours.x == pytest.approx((65.39 + 33.67 + 24.84) / 3)
+    assert ours.y == pytest.approx((47.24 + 24.55 + 19.56) / 3)
+
+
+def test_dashed_lines_are_the_best_baselines_without_pact_and_without_our_extras():
+    rows = [
+        make_row("TENT++", all_=40.0),
+        make_row("OSTTA++", all_=42.0),
+        make_row("PACT", all_=70.0),
+        make_row("k-means", all_=90.0),
+    ]
+    panel = panel_of(rows)
+    assert panel.title == "cifar10-c"  # only what was measured
+    assert panel.best(measured=True) == (47.0, 37.0)  # OSTTA++: Known 42 + 5, Novel 42 - 5
+    assert panel.best(measured=False) is not None
+    assert {p.label for p in panel.points if not p.in_paper} == {"k-means"}
+
+
+def test_a_method_that_lacks_a_benchmark_has_no_mean():
+    rows = [make_row("PACT", benchmark=b) for b in ("cifar10-c", "cifar100-c")]
+    rows.append(make_row("TENT++", benchmark="cifar10-c"))
+    measured = [point.label for point in panel_of(rows).points if point.measured]
+    assert measured == ["PACT"]
+
+
+def test_time_stands_beside_the_mean_over_all_streams_not_the_one_that_was_timed():
+    cost = load_experiment("cost")
+    rows = [
+        make_row("PACT", "clipart", all_=10.0, benchmark="domainnet", ms_per_batch=5.0),
+        make_row("TENT++", "clipart", all_=10.0, benchmark="domainnet", ms_per_batch=50.0),
+    ]
+    whole = [
+        make_row("PACT", stream, all_=value, benchmark="domainnet", streams=2)
+        for stream, value in (("clipart", 10.0), ("real", 60.0))
+    ]
+    (panel,) = time_panels(build_tables(cost, rows)[0], rows, whole)
+    ours = [point for point in panel.points if point.measured]
+    assert [(point.label, point.x, point.y) for point in ours] == [("PACT", 5.0, 35.0)]
+    told = {point.label: point for point in panel.points if not point.measured}
+    assert (told["PACT"].x, told["PACT"].y) == (76, 46.89)
+    # Half of the streams is no mean over them.
+    for panel in time_panels(build_tables(cost, rows)[0], rows, whole[:1]):
+        assert not any(point.measured for point in panel.points)
+
+
+def test_stability_is_told_by_stream():
+    experiment = load_experiment("stability")
+    rows = [
+        make_row(stream=stream, deciles=[base] * 5 + [base + 2.0] * 5, benchmark="domainnet")
+        for stream, base in (("real", 50.0), ("sketch", 30.0))
+    ]
+    curves = decile_curves(rows, "domainnet", "PACT")
+    assert [(c.stream, c.deciles[0], c.gain) for c in curves] == [
+        ("real", 50.0, 2.0),
+        ("sketch", 30.0, 2.0),
+    ]
+    text = render(build_tables(experiment, rows)[0])
+    assert "by stream" in text and "2nd - 1st half" in text and "sketch" in text
