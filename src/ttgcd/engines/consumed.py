@@ -25,10 +25,10 @@ class Consumed:
 
     def advance(self, place: int) -> None:
         """Everything before ``place`` has been read."""
-        source, order = self._stream.source, self._stream.order
-        for at in range(self.place, min(place, len(order))):
-            position = int(order[at])
-            self._hash.update(f"{source.id(position)}\0{source.signature(position)}\n".encode())
+        source = self._stream.source
+        read = self._stream.order[self.place : max(place, self.place)].tolist()
+        lines = [f"{source.id(position)}\0{source.signature(position)}\n" for position in read]
+        self._hash.update("".join(lines).encode())
         self.place = max(place, self.place)
 
     def values(self) -> dict[str, Any]:

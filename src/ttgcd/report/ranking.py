@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,14 @@ import numpy as np
 _SAME_BITS = 3
 
 
+@lru_cache(maxsize=4)
+def _planes(width: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((width, 64)).astype(np.float32)
+
+
 def signatures(features: np.ndarray, seed: int) -> np.ndarray:
     """64 signs of random projections of every row: close features share most bits."""
-    planes = np.random.default_rng(seed).standard_normal((features.shape[1], 64))
-    signs = features.astype(np.float32) @ planes.astype(np.float32) > 0
+    signs = features.astype(np.float32) @ _planes(features.shape[1], seed) > 0
     return np.packbits(signs, axis=1).view(np.uint64).ravel()
 
 
@@ -28,6 +33,12 @@ class Ranking:
         self.signature = np.zeros((categories, slots), np.uint64)
         self.ids: dict[int, str] = {}
 
+    def promising(self, category: np.ndarray, key: np.ndarray) -> np.ndarray:
+        """Mask of the samples that ``offer`` would look at: most of a long stream are not."""
+        if self.key.shape[1] == 0:
+            return np.zeros(len(key), bool)
+        return key > self.key[category, -1]
+
     def offer(
         self,
         category: np.ndarray,
@@ -38,9 +49,7 @@ class Ranking:
         signature: np.ndarray,
     ) -> None:
         """Consider samples for the categories that they were given to. Signature 0 means none."""
-        if self.key.shape[1] == 0:
-            return
-        promising = np.flatnonzero(key > self.key[category, -1])
+        promising = np.flatnonzero(self.promising(category, key))
         order = promising[np.lexsort((index[promising], -key[promising]))]
         for row in order:
             c = int(category[row])

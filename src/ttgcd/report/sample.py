@@ -45,8 +45,9 @@ class Sample:
         if len(self.index) == 0:
             return
         priority = priorities(index, self.seed)
-        fresh = (priority < self.priority.max()) & ~np.isin(index, self.index)
-        for row in np.flatnonzero(fresh).tolist():
+        likely = np.flatnonzero(priority < self.priority.max())
+        fresh = likely[~np.isin(index[likely], self.index)]
+        for row in fresh.tolist():
             slot = int(self.priority.argmax())
             if priority[row] >= self.priority[slot]:
                 continue
@@ -56,7 +57,12 @@ class Sample:
 
     def answer(self, index: np.ndarray, category: np.ndarray, features: np.ndarray | None) -> None:
         """What was said about samples; a later answer replaces an earlier one."""
-        _, rows, slots = np.intersect1d(index, self.index, return_indices=True)
+        if len(self.index) == 0:
+            return
+        # Late in a stream few samples can be among the kept ones: those of small priority.
+        likely = np.flatnonzero(priorities(index, self.seed) <= self.priority.max())
+        _, found, slots = np.intersect1d(index[likely], self.index, return_indices=True)
+        rows = likely[found]
         self.category[slots] = category[rows]
         if features is None or len(rows) == 0:
             return

@@ -72,21 +72,21 @@ class StreamSummary:
             if low < 0 or high >= self._table.shape[1]:
                 wrong = low if low < 0 else high
                 raise ValueError(f"category {wrong} is not in 0..{self._table.shape[1] - 1}")
-        if batch is not None and len(batch):
-            self._arrive(batch)
-        self._sample.answer(rows.index, rows.category, rows.features)
         final = rows.at(np.asarray(rows.final, bool))
+        if batch is not None and len(batch):
+            self._arrive(batch, final.index)
+        self._sample.answer(rows.index, rows.category, rows.features)
         if len(final):
             self._count(final)
-            self._rank(final)
+            self._rank(final, batch)
         self._forget()
 
-    def _arrive(self, batch: Batch) -> None:
+    def _arrive(self, batch: Batch, settled: np.ndarray) -> None:
         index = np.arange(batch.start, batch.start + len(batch))
         self.seen = max(self.seen, batch.start + len(batch))
         self._sample.offer(index, batch.ids, batch.positions)
-        for i, name, position in zip(index.tolist(), batch.ids, batch.positions):
-            self._waiting[i] = (name, int(position))
+        for row in np.flatnonzero(~np.isin(index, settled)).tolist():
+            self._waiting[batch.start + row] = (batch.ids[row], int(batch.positions[row]))
 
     def _count(self, final: Answer) -> None:
         while final.index.max() >= len(self._table) * self._width:
@@ -95,22 +95,35 @@ class StreamSummary:
             self._width *= 2
         np.add.at(self._table, (final.index // self._width, final.category), 1)
 
-    def _rank(self, final: Answer) -> None:
-        named = [self._waiting.pop(i, None) for i in final.index.tolist()]
-        there = np.array([entry is not None for entry in named])
-        if not there.any():
+    def _rank(self, final: Answer, batch: Batch | None) -> None:
+        begin, end = (0, 0) if batch is None else (batch.start, batch.start + len(batch))
+        named: dict[int, tuple[str, int]] = {}
+        for i in final.index[(final.index < begin) | (final.index >= end)].tolist():
+            if (entry := self._waiting.pop(i, None)) is not None:
+                named[i] = entry
+        # A novel prototype begins as a copy of one sample (Eq. 6-7): that sample's score of 1 is
+        # no sign of being typical, so it comes behind all others.
+        seeds = (final.category >= self.n_known) & (final.score > 1.0 - 1e-4)
+        typical = np.where(seeds, final.score - 2.0, final.score)
+        # Few samples of a long stream can still make it; only those are looked at closely.
+        likely = self._typical.promising(final.category, typical)
+        likely |= self._atypical.promising(final.category, -final.score)
+        chosen = []
+        for row in np.flatnonzero(likely).tolist():
+            i = int(final.index[row])
+            if batch is not None and begin <= i < end:
+                named[i] = (batch.ids[i - begin], int(batch.positions[i - begin]))
+            if i in named:
+                chosen.append(row)
+        if not chosen:
             return
-        rows = final.at(there)
-        ids, positions = zip(*(entry for entry in named if entry is not None))
+        rows = final.at(np.array(chosen))
+        ids, positions = zip(*(named[i] for i in rows.index.tolist()))
         if rows.features is None:
             signature = np.zeros(len(rows), np.uint64)
         else:
             signature = signatures(rows.features, self._seed)
-        # A novel prototype begins as a copy of one sample (Eq. 6-7): that sample's score of 1 is
-        # no sign of being typical, so it comes behind all others.
-        seeds = (rows.category >= self.n_known) & (rows.score > 1.0 - 1e-4)
-        typical = np.where(seeds, rows.score - 2.0, rows.score)
-        for ranking, key in ((self._typical, typical), (self._atypical, -rows.score)):
+        for ranking, key in ((self._typical, typical[chosen]), (self._atypical, -rows.score)):
             ranking.offer(rows.category, key, rows.index, ids, np.array(positions), signature)
 
     def _forget(self) -> None:

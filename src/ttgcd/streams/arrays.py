@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -79,9 +80,13 @@ class Rows:
                 raise InputError(f"{self.name} has become shorter while it was read")
             room = room[count:]
 
-    def fingerprint(self) -> str:
+    @cached_property
+    def _fingerprint(self) -> str:  # asked for once a sample
         text = f"{self.shape} {self.dtype.str} {self._stamp}"
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def fingerprint(self) -> str:
+        return self._fingerprint
 
     def _sampled_hash(self) -> str:
         """Hash over at most a thousand rows spread evenly, so that it stays cheap."""
@@ -133,7 +138,7 @@ class EmbeddingSource(Source):
         self.dim: int = rows.shape[1]
         step = max(1, _CHECK_BYTES // (self.dim * 8))
         for start in range(0, len(rows), step):
-            self._unit(rows.get(start, min(start + step, len(rows))), start)
+            self._check(rows.get(start, min(start + step, len(rows))), start)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -152,6 +157,14 @@ class EmbeddingSource(Source):
 
     def fingerprint(self) -> str:
         return self._rows.fingerprint()
+
+    def _check(self, rows: np.ndarray, first: int) -> None:
+        """Refuse rows that have no direction, before the stream begins."""
+        with np.errstate(all="ignore"):
+            squares = np.einsum("nd,nd->n", rows, rows)
+        # In the rows' own precision squares may overflow or vanish: then the exact way decides.
+        if not (np.isfinite(squares) & (squares > 0)).all():
+            self._unit(rows, first)
 
     def _unit(self, rows: np.ndarray, first: int) -> np.ndarray:
         with np.errstate(all="ignore"):  # what cannot be normalised is reported below

@@ -7,6 +7,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
 from typing import Any
@@ -24,6 +25,14 @@ from ttgcd.vlm.preprocess import Preprocess
 _CHUNK = 16
 
 _Loaded = list["tuple[int, torch.Tensor | np.ndarray] | Rejected"]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Embeddings that were read together, none of them set aside: a batch as it is."""
+
+    places: range
+    values: np.ndarray
 
 
 def stream_order(length: int, shuffle_seed: int | None) -> np.ndarray:
@@ -123,6 +132,10 @@ class Stream:
         waiting: list[Rejected] = []  # set aside behind the batch that is being filled
         index = self.start_index
         for chunk in self._chunks():
+            if isinstance(chunk, _Block):
+                yield self._batch_of(chunk, index)
+                index += len(chunk.values)
+                continue
             for loaded in chunk:
                 if isinstance(loaded, Rejected):
                     waiting.append(loaded)
@@ -138,6 +151,17 @@ class Stream:
         self.rejected += waiting
         if taken:
             yield self._batch(taken, index, self.total)
+
+    def _batch_of(self, block: _Block, index: int) -> Batch:
+        positions = self.order[block.places.start : block.places.stop].tolist()
+        return Batch(
+            ids=tuple(map(self.source.id, positions)),
+            start=index,
+            positions=tuple(positions),
+            next_position=block.places.stop,
+            features=block.values,
+            places=tuple(block.places),
+        )
 
     def _batch(
         self, taken: list[tuple[int, torch.Tensor | np.ndarray]], index: int, after: int
@@ -156,7 +180,7 @@ class Stream:
             places=places,
         )
 
-    def _chunks(self) -> Iterator[_Loaded]:
+    def _chunks(self) -> Iterator[_Loaded | _Block]:
         """Loaded samples in stream order, some of them loaded before they are asked for."""
         size = self.batch_size
         if self.source.kind == "images":
@@ -169,7 +193,7 @@ class Stream:
                 yield self._load(places, stop)
             return
         window = max(1, self.ahead * self.batch_size // size)
-        pending: deque[Future[_Loaded]] = deque()
+        pending: deque[Future[_Loaded | _Block]] = deque()
         pool = self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="ttgcd-decode")
         wait = True
         try:
@@ -194,12 +218,13 @@ class Stream:
         reuse = isinstance(self.preprocess, Preprocess)
         return decode(data, self.max_pixels, reuse=reuse)
 
-    def _load(self, places: range, stop: threading.Event) -> _Loaded:
-        positions = [int(self.order[place]) for place in places]
+    def _load(self, places: range, stop: threading.Event) -> _Loaded | _Block:
+        positions = self.order[places.start : places.stop].tolist()
         together = self.source.read_many(positions)
         if together is not None:
-            values = together if self.source.kind == "embeddings" else self.preprocess(together)
-            return list(zip(places, values))
+            if self.source.kind == "embeddings":
+                return _Block(places, together)
+            return list(zip(places, self.preprocess(together)))
         loaded: _Loaded = []
         for place, position in zip(places, positions):
             if stop.is_set():  # the consumer has gone: nobody reads the rest
