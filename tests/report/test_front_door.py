@@ -88,6 +88,10 @@ def test_the_originals_are_where_the_page_says(page: Page, real_run: RealRun):
     assert all((base / name).is_file() for name in page.data["rows"]["id"])
 
 
+def test_labels_give_a_reliability_plot(page: Page):
+    assert len(page.data["reliability"]) == 10 and not page.data["calibrated"]
+
+
 def test_a_small_page_carries_its_pictures_with_it(page: Page):
     assert all(at.startswith("data:image/webp;base64,") for at in page.data["sheets"]["at"])
 

@@ -18,6 +18,7 @@ from ttgcd.methods.base import Method
 from ttgcd.report.page import write_report
 from ttgcd.report.summary import StreamSummary
 from ttgcd.storage.durable import write_atomic
+from ttgcd.streams.labels import read_labels
 
 
 def write_outcome(
@@ -65,7 +66,13 @@ def write_outcome(
     }
     _write_json(run.out / "categories.json", {"format": 1, "categories": categories})
     _write_json(run.out / "run.json", record)
-    write_report(run.out, summary=summary, source=inputs.source, progress=task.progress)
+    write_report(
+        run.out,
+        summary=summary,
+        source=inputs.source,
+        labels=None if settings.labels is None else read_labels(settings.labels),
+        progress=task.progress,
+    )
 
 
 def read_outcome(out: Path) -> dict[str, Any]:

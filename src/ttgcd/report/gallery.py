@@ -37,13 +37,15 @@ _FRONT = 12  # pictures of a category that stand in front: its card shows them
 
 @dataclass(frozen=True)
 class Gallery:
-    """Which samples (stream indexes) have a cell, in the order of the cells, and the map."""
+    """Which samples (stream indexes) have a cell, in the order of the cells; and what else was
+    worked out once from what is not in the run's files: the map, the reliability."""
 
     order: list[int]
     sheets: int = 0
     missing: list[int] = field(default_factory=list)  # cells without a picture
     projection: str = "none"
     points: list[tuple[float, float, int]] = field(default_factory=list)  # x, y, stream index
+    reliability: list[tuple[float, float, int]] = field(default_factory=list)
 
     def write(self, out: Path) -> None:
         text = json.dumps({"format": FORMAT, **asdict(self)}, separators=(",", ":"))
@@ -145,4 +147,4 @@ def _write_sheet(path: Path, pictures: list[Any]) -> None:
     for cell, picture in enumerate(pictures):
         if picture is not None:
             sheet.paste(picture, (cell % COLUMNS * SIZE, cell // COLUMNS * SIZE))
-    sheet.save(path, "WEBP", quality=76, method=3)
+    sheet.save(path, "WEBP", quality=76, method=2)

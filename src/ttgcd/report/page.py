@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -30,6 +30,7 @@ from ttgcd.report.gallery import (
     picture_order,
 )
 from ttgcd.report.layout import layout
+from ttgcd.report.reliability import reliability
 from ttgcd.report.run_files import RunFiles
 from ttgcd.report.summary import StreamSummary
 from ttgcd.report.verdict import findings, headline
@@ -46,20 +47,25 @@ def write_report(
     *,
     summary: StreamSummary | None = None,
     source: Source | None = None,
+    labels: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Path:
     """Draw ``out/report.html`` from the files of the run in ``out``.
 
-    At the end of a run ``summary`` gives the sample of features for the map and ``source`` the
-    pictures; both are kept in ``out/report_files``. Later calls need neither: the page is drawn
-    again, e.g. after an edit, from what is there. Pictures that were never packed are looked for
-    where run.json says that the images came from.
+    At the end of a run ``summary`` gives the sample of features for the map, ``source`` the
+    pictures and ``labels`` (by id) the reliability; all are kept in ``out/report_files``. Later
+    calls need none of them: the page is drawn again, e.g. after an edit, from what is there.
+    Pictures that were never packed are looked for where run.json says that the images came from.
     """
     folder = Path(out)
     run = RunFiles.read(folder)
-    gallery = None if summary or source else Gallery.read(folder, len(run))
+    fresh = summary is not None or source is not None or labels is not None
+    gallery = None if fresh else Gallery.read(folder, len(run))
     if gallery is None:
         gallery = _make_gallery(run, summary, source, progress or _silent)
+        if labels is not None:
+            gallery = replace(gallery, reliability=reliability(run, labels))
+        gallery.write(folder)
     path = folder / "report.html"
     # Names that are not valid Unicode must not cost the user the report.
     path.write_text(_page(run, gallery), encoding="utf-8", errors="replace")
@@ -89,7 +95,6 @@ def _make_gallery(
         sheets, missing = pack(run.out, run, source, gallery.order, progress)
         if len(missing) < len(gallery.order):
             gallery = replace(gallery, sheets=sheets, missing=missing)
-    gallery.write(run.out)
     return gallery
 
 
@@ -172,6 +177,8 @@ def _data(run: RunFiles, gallery: Gallery) -> dict[str, Any]:
             "born_novel": went.births_novel.tolist(),
         },
         "warmup": run.warmup,
+        "reliability": gallery.reliability,
+        "calibrated": "confidence" in run.columns,
         "losses": list(run.health.get("realign_losses") or []),
         "drift": _drift(run),
         # The estimate tries numbers of clusters in all, K + L; the page speaks of L.

@@ -63,7 +63,7 @@ function warmupLine(plot, last) {
   if (!(data.warmup > 0 && data.warmup < last)) return;
   const x = plot.px(data.warmup);
   el(plot.svg, "line", { class: "mark", x1: x, x2: x, y1: plot.box.top, y2: plot.box.bottom });
-  el(plot.svg, "text", { x: x - 5, y: plot.box.top + 12, "text-anchor": "end" }, "buffer");
+  el(plot.svg, "text", { x: x - 5, y: plot.box.bottom - 6, "text-anchor": "end" }, "buffer");
 }
 
 function shareChart() {
@@ -90,7 +90,7 @@ function lineChart(id, label, lines, say, { zero = false, best = false, steps = 
   const xs = good.flatMap((line) => line.points.map((p) => p[0])), ys = good.flatMap((line) => line.points.map((p) => p[1]));
   const high = Math.max(...ys), least = Math.min(...ys), low = zero ? 0 : least - 0.06 * (high - least || 1);
   const x = [Math.min(...xs), Math.max(...xs)];
-  const plot = frame(host, label, { x, y: [low, high + 0.06 * (high - low || 1)] });
+  const plot = frame(host, label, { x, y: [low, high + (good.length > 1 ? 0.18 : 0.06) * (high - low || 1)] });
   for (const line of good) {
     let path = "";
     line.points.forEach(([px, py], i) => {
@@ -100,9 +100,8 @@ function lineChart(id, label, lines, say, { zero = false, best = false, steps = 
     el(plot.svg, "path", { class: `line ${line.kind ?? ""}`, d: path });
     const top = best ? Math.max(...line.points.map((p) => p[1])) : NaN;
     if (line.points.length <= 40 && !steps) line.points.forEach(([px, py]) => el(plot.svg, "circle", { class: `dot ${line.kind ?? ""} ${py === top ? "best" : ""}`, cx: plot.px(px), cy: plot.py(py), r: py === top ? 5 : 2.4 }));
-    const [lastX, lastY] = line.points[line.points.length - 1];
-    if (good.length > 1) el(plot.svg, "text", { class: line.kind ?? "", x: plot.px(lastX) - 4, y: plot.py(lastY) - 7, "text-anchor": "end" }, line.name);
   }
+  if (good.length > 1) good.forEach((line, i) => el(plot.svg, "text", { class: `key ${line.kind}`, x: plot.box.right - 4 - 52 * i, y: plot.box.top + 8, "text-anchor": "end" }, line.name));
   if (buffer) warmupLine(plot, x[1]);
   hover(host, plot, good[0].points.map((p) => p[0]), (i) => say(good[0].points[i][0], good));
 }
@@ -144,7 +143,7 @@ function drawCharts() {
 // With labels: how often answers are right, by how sure they were. Without: how sure they were.
 function reliabilityChart() {
   const host = $("sure-chart"), bins = data.reliability;
-  if (!bins) { doubtChart(host); return; }
+  if (bins.length === 0) { doubtChart(host); return; }
   $("sure-title").textContent = "Reliability";
   $("sure-note").textContent = data.calibrated ? "share of right answers by confidence; on the dashed line confidence means what it says" : "share of right answers, from the most doubtful tenth of the images to the surest; it should rise";
   host.replaceChildren();

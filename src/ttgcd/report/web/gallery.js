@@ -40,7 +40,7 @@ function drawMore() {
   $("grid").append(...next.map((row, i) => {
     const node = thumb(row, () => (shown.picking ? toggle(row) : openPicture(shown.list, first + i)));
     node.setAttribute("aria-pressed", String(shown.chosen.has(row)));
-    if (rows.doubt[row] > 0.85) node.classList.add("doubtful");
+    if (rows.doubt[row] > 0.9) node.classList.add("doubtful");
     return node;
   }));
   shown.drawn += next.length;
