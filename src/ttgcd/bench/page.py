@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from ttgcd.bench.claims import examine, markdown
 from ttgcd.bench.experiment import Experiment, experiment_names, load_experiment
 from ttgcd.bench.figures import draw
 from ttgcd.bench.options import base_label, settings_of
@@ -18,6 +19,10 @@ from ttgcd.bench.table import Table, build_tables, comparable
 from ttgcd.errors import InputError
 
 FIRST = ("main", "domainnet", "cub", "iconshift")  # all methods; the ablations come after
+CLOSING = """Judged from the rows above by the rules in `bench/claims.py`: on the streams that all
+rows of a comparison have, and on whole streams where there are such rows. A claim that does not hold
+here may hold with the paper's model.
+"""
 INTRODUCTION = "introduction"  # the section of the findings that opens the page
 
 
@@ -44,6 +49,9 @@ def write_page(results: Path, output: Path, model: str | None = None) -> Path:
     for name, rows in measured.items():
         finding = findings.get(name, "")
         parts.append(_section(load_experiment(name), rows, finding, output, results))
+    judged = [found for name, rows in measured.items() for found in examine(name, rows)]
+    if judged:
+        parts += ["\n## The paper's claims\n", CLOSING, markdown(judged)]
     try:
         output.write_text("\n".join(part for part in parts if part), encoding="utf-8")
     except OSError as error:

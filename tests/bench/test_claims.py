@@ -1,0 +1,88 @@
+"""The paper's claims against rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.bench.conftest import make_row
+from ttgcd.bench.claims import CLAIMS, examine, markdown
+from ttgcd.bench.experiment import load_experiment
+
+
+def verdicts(name, rows):
+    return {found.claim.text: found.verdict for found in examine(name, rows)}
+
+
+def rows(name, values, **more):
+    """One row a label; the values are All."""
+    return [make_row(label, all_=value, experiment=name, **more) for label, value in values.items()]
+
+
+def test_first_is_first_of_the_eight_and_extras_do_not_count():
+    led = rows("main", {"PACT": 50.0, "TENT++": 40.0, "k-means": 90.0})
+    assert set(verdicts("main", led).values()) == {"yes"}
+    beaten = rows("main", {"PACT": 50.0, "TENT++": 51.0})
+    assert set(verdicts("main", beaten).values()) == {"no"}
+
+
+def test_a_claim_may_hold_on_one_benchmark_alone():
+    both = rows("main", {"PACT": 50.0, "TENT++": 40.0})
+    both += rows("main", {"PACT": 30.0, "TENT++": 40.0}, benchmark="cifar100-c")
+    assert set(verdicts("main", both).values()) == {"on cifar10-c"}
+
+
+def test_rows_are_compared_on_the_streams_they_share():
+    some = [make_row("PACT", "fog", all_=50.0), make_row("PACT", "snow", all_=10.0)]
+    some.append(make_row("TENT++", "fog", all_=45.0))
+    assert set(verdicts("main", some).values()) == {"yes"}
+
+
+def test_whole_streams_come_before_parts_of_them():
+    mixed = rows("main", {"PACT": 50.0, "TENT++": 40.0})
+    mixed += rows("main", {"PACT": 10.0, "TENT++": 40.0}, limit=100)
+    assert set(verdicts("main", mixed).values()) == {"yes"}
+
+
+@pytest.mark.parametrize(
+    "values,holds",
+    [((20, 25, 28, 29, 28.5), "yes"), ((20, 25, 24, 29, 28), "no"), ((20, 25, 28, 29, 31), "no")],
+)
+def test_buffer_rises_then_falls(values, holds):
+    sizes = (128, 256, 512, 1024, 2048)
+    measured = rows("buffer", {f"W {w}": float(v) for w, v in zip(sizes, values)})
+    assert list(verdicts("buffer", measured).values()) == [holds]
+
+
+def test_collapse_and_harmlessness():
+    measured = rows(
+        "continual",
+        {
+            **{"one-shot (PACT)": 40.0, "continual lr 1e-05": 40.1, "continual lr 0.01": 39.0},
+            **{"one-shot (Adam)": 42.0, "continual lr 0.01 (Adam)": 9.0},
+        },
+    )
+    assert list(verdicts("continual", measured).values()) == ["yes", "no", "yes"]
+
+
+def test_rates_need_both_directions_for_both_rates():
+    def row(label, known, novel):
+        return make_row(label, metrics={"all": 0.0, "known": known, "novel": novel})
+
+    base = [row("eta 0.05", 50, 40), row("lambda 0.10", 50, 40), row("eta 0.60", 55, 30)]
+    assert list(verdicts("rates", [*base, row("lambda 0.40", 52, 35)]).values()) == ["yes"]
+    assert list(verdicts("rates", [*base, row("lambda 0.40", 52, 45)]).values()) == ["no"]
+
+
+def test_without_the_rows_nothing_is_said():
+    for claim in CLAIMS:
+        assert examine(claim.experiment, [make_row("something else")]) == []
+
+
+def test_every_label_of_a_claim_is_a_row_of_its_experiment():
+    """With all rows of an experiment there, each of its claims gets a verdict."""
+    for name in dict.fromkeys(claim.experiment for claim in CLAIMS):
+        labels = [variant.label for variant in load_experiment(name).variants]
+        every = [make_row(label, forwards=2.0) for label in labels]
+        told = examine(name, every)
+        assert len(told) == sum(claim.experiment == name for claim in CLAIMS), name
+        assert f"`ttgcd bench table {name}`" in markdown(told)
