@@ -48,6 +48,20 @@ def test_cifar_reads_the_rows_of_its_severity(tmp_path: Path, name: str, n_class
     assert any("20 images" in note for note in benchmark.notes)
 
 
+def test_another_split_seed_draws_other_known_classes_and_is_said(tmp_path: Path) -> None:
+    tiny.cifar_c(tmp_path / "CIFAR-10-C", ("fog",), images=20, n_classes=10)
+    stored = load_benchmark("cifar10-c", tmp_path)
+    assert load_benchmark("cifar10-c", tmp_path, split_seed=0).known == stored.known
+    other = load_benchmark("cifar10-c", tmp_path, split_seed=1)
+    assert set(other.known) != set(stored.known) and set(other.classes) == set(stored.classes)
+    assert "seed 1, not the stored split" in other.notes[-1]
+    _, labels = other.open_stream("fog")
+    assert true_names(other, labels) == [other.classes[i % 10] for i in range(20)]
+    for wrong in (-1, "one", 1.5):
+        with pytest.raises(InputError, match="split_seed"):
+            load_benchmark("cifar10-c", tmp_path, split_seed=wrong)
+
+
 def test_cifar_reduced_layout_says_what_it_holds(tmp_path: Path) -> None:
     images = np.arange(12, dtype=np.uint8)[:, None, None, None] * np.ones((32, 32, 3), np.uint8)
     np.save(tmp_path / "fog.npy", images)
