@@ -67,6 +67,16 @@ def finished_run(out: Path, n: int = 12, novel: int = 3, seed: int = 0) -> Path:
     return out
 
 
+def look_alikes(out: Path, sets: list[list[str]]) -> None:
+    """Features for a run's images: those of one set look alike, every other image like none."""
+    ids = pq.read_table(out / "assignments.parquet").column("id").to_pylist()
+    place = {image: number for number, images in enumerate(sets) for image in images}
+    rows = np.zeros((len(ids), len(sets) + len(ids)), np.float16)
+    for row, image in enumerate(ids):
+        rows[row, place.get(image, len(sets) + row)] = 1.0
+    np.save(out / "state" / "features.npy", rows)
+
+
 def contents(out: Path) -> dict[str, bytes]:
     """The bytes of the files that edits may change."""
     names = ("assignments.parquet", "categories.json", "report.html")

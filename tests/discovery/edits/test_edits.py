@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.discovery.edits.runs import answers, categories, contents, finished_run
+from tests.discovery.edits.runs import (
+    answers,
+    categories,
+    contents,
+    finished_run,
+    look_alikes,
+)
 from ttgcd.discovery.edits import Edit, EditedFolder
 from ttgcd.discovery.edits.replay import FIRST_SPLIT_ID
 from ttgcd.errors import InputError
@@ -232,3 +238,48 @@ def test_a_file_of_edits_that_makes_no_sense_is_refused(
 def test_an_unfinished_run_or_another_folder_is_not_edited(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no finished run"):
         EditedFolder(tmp_path)
+
+
+# -- corrections teach --------------------------------------------------------------------------
+
+
+def test_the_look_alikes_of_a_split_image_go_with_it(out: Path) -> None:
+    first = contents(out)
+    herd = members(out, 3)[:5]
+    rest = members(out, 3)[5:]
+    look_alikes(out, [herd, rest])
+    EditedFolder(out).edit(Edit("split", category=3, images=(herd[0],), name="calf"))
+    assert members(out, FIRST_SPLIT_ID + 1) == herd and members(out, 3) == rest
+    assert categories(out)[FIRST_SPLIT_ID + 1]["count"] == 5
+    EditedFolder(out).undo()
+    assert contents(out) == first
+
+
+def test_what_was_confirmed_stays_when_its_neighbours_go(out: Path) -> None:
+    herd = members(out, 3)[:5]
+    look_alikes(out, [herd, members(out, 3)[5:]])
+    folder = EditedFolder(out)
+    folder.edit(Edit("move", images=(herd[1],), into=3))  # it is where it belongs
+    folder.edit(Edit("split", category=3, images=(herd[0], herd[2], herd[3])))
+    assert herd[1] in members(out, 3) and herd[4] in members(out, FIRST_SPLIT_ID + 2)
+
+
+def test_a_taught_answer_can_itself_be_edited_and_survives_replay(out: Path) -> None:
+    herd = members(out, 3)[:5]
+    look_alikes(out, [herd, members(out, 3)[5:]])
+    folder = EditedFolder(out)
+    folder.edit(Edit("split", category=3, images=(herd[0],)))
+    folder.edit(Edit("split", category=FIRST_SPLIT_ID + 1, images=(herd[4],), name="odd one"))
+    after = contents(out)
+    assert herd[4] in members(out, FIRST_SPLIT_ID + 2)
+    (out / "state" / "unedited" / "follows.json").unlink()
+    folder.follow()
+    assert contents(out) == after and not folder.unapplied()
+
+
+def test_features_of_another_run_teach_nothing(out: Path) -> None:
+    import numpy as np
+
+    np.save(out / "state" / "features.npy", np.ones((3, 4), np.float16))
+    EditedFolder(out).edit(Edit("merge", category=4, into=2))
+    assert not members(out, 4)

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ttgcd.discovery.edits.log import NAME, EditLog, active, to_redo, to_undo
 from ttgcd.discovery.edits.records import FORMAT, Edit, parse
 from ttgcd.discovery.edits.replay import Replayed, apply
@@ -22,6 +24,8 @@ from ttgcd.errors import InputError
 from ttgcd.storage.durable import write_atomic, writing
 
 ROWS, CATEGORIES, REPORT = "assignments.parquet", "categories.json", "report.html"
+#: What the images look like, kept by the run in state/: half precision, in the order of the rows.
+FEATURES = "features.npy"
 _ROWS_PER_GROUP = 65_536
 
 
@@ -66,6 +70,9 @@ class EditedFolder:
             numbered = [
                 _numbered(edit, number) for number, edit in enumerate(edits, len(log.edits) + 1)
             ]
+            for place, edit in enumerate(numbered):
+                if edit.op == "split":
+                    _check_split(edit, self._replay([*log.edits, *numbered[:place]]))
             after = self._replay([*log.edits, *numbered])
             for edit in numbered:
                 if edit.number in after.unapplied:
@@ -148,7 +155,15 @@ class EditedFolder:
             raise InputError(
                 f"{ROWS} or {CATEGORIES} of {str(self.out)!r} is damaged: {error}"
             ) from None
-        return apply(edits, rows, categories)
+        return apply(edits, rows, categories, self._features(rows.num_rows))
+
+    def _features(self, rows: int) -> np.ndarray | None:
+        """What the images look like, if the run kept it for every row."""
+        try:
+            features = np.load(self._folder.state / FEATURES, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError):
+            return None
+        return features if features.ndim == 2 and len(features) == rows else None
 
     def _write(self, log: EditLog, after: Replayed) -> Replayed:
         with writing(self.out, "then edit again"):
@@ -203,6 +218,27 @@ def parquet_bytes(table: Any) -> bytes:
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd", row_group_size=_ROWS_PER_GROUP)
     return buffer.getvalue()
+
+
+def _check_split(edit: Edit, before: Replayed) -> None:
+    """A split takes images of its category, as people see it before the split, and leaves some."""
+    by_id = {record["id"]: record for record in before.categories}
+    category = edit.category
+    while category in by_id and by_id[category].get("merged_into") is not None:
+        category = by_id[category]["merged_into"]
+    ids = before.assignments.column("id").to_pylist()
+    given = before.assignments.column("category").to_pylist()
+    members = {name for name, its in zip(ids, given) if its == category}
+    strangers = [image for image in edit.images if image not in members]
+    if strangers and strangers[0] in set(ids):
+        raise InputError(
+            f"image {strangers[0]!r} is not in category {category}: split takes images of the "
+            "category that is split"
+        )
+    if members and members <= set(edit.images):
+        raise InputError(
+            f"these are all images of category {category}: nothing is left to split from"
+        )
 
 
 def _numbered(edit: Edit, number: int) -> Edit:

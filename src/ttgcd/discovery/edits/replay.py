@@ -11,6 +11,7 @@ import numpy as np
 from ttgcd.discovery.edits.log import active
 from ttgcd.discovery.edits.records import Edit
 from ttgcd.errors import InputError
+from ttgcd.prototypes.teaching import follow
 
 if TYPE_CHECKING:
     import pyarrow
@@ -33,11 +34,18 @@ class Replayed:
     unapplied: dict[int, str]
 
 
-def apply(edits: Sequence[Edit], assignments: pyarrow.Table, categories: Records) -> Replayed:
+def apply(
+    edits: Sequence[Edit],
+    assignments: pyarrow.Table,
+    categories: Records,
+    features: np.ndarray | None = None,
+) -> Replayed:
     """Put ``edits`` (a whole log, undos included) on top of a run's own rows and categories.
 
     ``assignments`` has the columns of assignments.parquet, ``categories`` are the records of
-    categories.json. Neither is changed. Without an edit that counts both come back as they are.
+    categories.json. With ``features``, one unit row an image, the neighbours of what was corrected
+    follow (``ttgcd.prototypes.teaching``). Nothing given is changed. Without an edit that counts
+    rows and categories come back as they are.
     """
     counting = active(edits)
     if not counting:
@@ -49,18 +57,23 @@ def apply(edits: Sequence[Edit], assignments: pyarrow.Table, categories: Records
             getattr(books, edit.op)(edit)
         except InputError as error:
             unapplied[edit.number] = str(error)
+    if features is not None:
+        books.learn(features)
     return Replayed(books.table(), books.records(), unapplied)
 
 
 class _Books:
-    """Rows and categories while edits are made. Every edit checks all before it changes any."""
+    """Rows and categories while edits are made. Every edit checks all before it changes any.
+
+    ``part`` is what an image was put into before merges; ``merged_into`` leads on from there.
+    """
 
     def __init__(self, assignments: pyarrow.Table, categories: Records) -> None:
         self.original = assignments
-        self.category = assignments.column("category").to_numpy().astype(np.int64)
+        self.part = assignments.column("category").to_numpy().astype(np.int64)
         self.by_id = {int(record["id"]): dict(record) for record in categories}
-        self.confirmed = np.zeros(len(self.category), bool)
-        self.touched: set[int] = set()
+        self.confirmed = np.zeros(len(self.part), bool)
+        self.taught: set[int] = set()
 
     # -- the edits ----------------------------------------------------------------------------
 
@@ -74,7 +87,6 @@ class _Books:
         self._free(edit.name, besides=record["id"])
         record["name"] = edit.name
         record["named"] = True
-        self.touched.add(record["id"])
 
     def merge(self, edit: Edit) -> None:
         record, into = self._novel(edit.category), self._live(edit.into)
@@ -92,17 +104,9 @@ class _Books:
         self._put(record, into)
 
     def split(self, edit: Edit) -> None:
+        """The images may be anywhere: it was the category of all of them when it was made, but what
+        had brought some of them there may be undone."""
         record, rows = self._live(edit.category), self._rows(edit.images)
-        strangers = np.flatnonzero(self.category[rows] != record["id"])
-        if len(strangers):
-            raise InputError(
-                f"image {self._id(rows[strangers[0]])!r} is not in category {record['id']}: split "
-                "takes images of the category that is split"
-            )
-        if len(rows) == int((self.category == record["id"]).sum()):
-            raise InputError(
-                f"these are all images of category {record['id']}: nothing is left to split from"
-            )
         new = FIRST_SPLIT_ID + edit.number
         name = edit.name or f"split {edit.number}"
         self._free(name)
@@ -178,28 +182,42 @@ class _Books:
         return str(self.original.column("id")[int(row)].as_py())
 
     def _put(self, record: dict[str, Any], into: dict[str, Any]) -> None:
-        self.category[self.category == record["id"]] = into["id"]
         record["merged_into"] = into["id"]
-        self.touched |= {record["id"], into["id"]}
+        self.taught |= {record["id"], into["id"]}
 
     def _move(self, rows: np.ndarray, into: int) -> None:
-        self.touched |= {*self.category[rows].tolist(), into}
-        self.category[rows] = into
+        self.taught |= {self._live(int(part))["id"] for part in np.unique(self.part[rows])}
+        self.taught.add(into)
+        self.part[rows] = into
         self.confirmed[rows] = True
+
+    def learn(self, features: np.ndarray) -> None:
+        """Neighbours of what was corrected follow."""
+        owner = {part: self._live(part)["id"] for part in self.by_id}
+        taught = {owner[part] for part in self.taught}
+        self.part = follow(features, self.part, self.confirmed, owner, taught)
 
     # -- the result ---------------------------------------------------------------------------
 
+    def category(self) -> np.ndarray:
+        """Of every row, merges followed."""
+        parts, at = np.unique(self.part, return_inverse=True)
+        owners = np.array([self._live(int(part))["id"] for part in parts], np.int64)
+        return owners[at.ravel()]
+
     def records(self) -> list[dict[str, Any]]:
-        """The categories by id, those that were touched with new counts and examples."""
-        by_id = self.by_id
+        """The categories by id; those whose images changed with new counts and examples."""
+        by_id, now = self.by_id, self.category()
+        before = self.original.column("category").to_numpy()
+        changed = now != before
         order = np.argsort(-self.original.column("score").to_numpy(), kind="stable")
-        for category in sorted(self.touched):
-            record, rows = by_id[category], order[self.category[order] == category]
+        for category in sorted({*now[changed].tolist(), *before[changed].tolist()}):
+            record, rows = by_id[category], order[now[order] == category]
             record["count"] = len(rows)
             kept = set(rows.tolist())
-            before = self._known_rows(record["exemplars"])
-            examples = [row for row in before if row in kept]
-            more = (row for row in rows.tolist() if row not in set(before))
+            known = self._known_rows(record["exemplars"])
+            examples = [row for row in known if row in kept]
+            more = (row for row in rows.tolist() if row not in set(known))
             examples += [row for row, _ in zip(more, range(_EXEMPLARS - len(examples)))]
             record["exemplars"] = [self._id(row) for row in examples]
         return [by_id[category] for category in sorted(by_id)]
@@ -217,8 +235,9 @@ class _Books:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        used, inverse = np.unique(self.category, return_inverse=True)
-        columns = {"category": pa.array(self.category, pa.int32())}
+        now = self.category()
+        used, inverse = np.unique(now, return_inverse=True)
+        columns = {"category": pa.array(now, pa.int32())}
         for column in ("kind", "name"):
             values = pa.array([self.by_id[int(category)][column] for category in used], pa.string())
             columns[column] = pc.take(values, pa.array(inverse.ravel()))
