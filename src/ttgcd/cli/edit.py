@@ -27,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "split",
         "make a new category of some images of one",
         category,
-        images,
+        ("images", {**images[1], "nargs": "*"}),
+        ("--in-two", {"action": "store_true", "help": "split it in two by what they look like"}),
         ("--name", {"help": "name of the new category"}),
     )
     action("move", "move images into a category", ("into", {"type": int}), images)
@@ -79,7 +80,9 @@ def _edit(folder: EditedFolder, args: argparse.Namespace) -> Edit:
             said[field] = getattr(args, field)
     if getattr(args, "name", None) is not None:
         said["name"] = " ".join(args.name) if isinstance(args.name, list) else args.name
-    if hasattr(args, "images"):
+    if getattr(args, "in_two", False):
+        said["images"] = list(folder.in_two(args.category).images)
+    elif hasattr(args, "images"):
         said["images"] = _images(args.images)
     if args.action == "mark":
         said["into"] = _known(folder, args.known)

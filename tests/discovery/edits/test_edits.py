@@ -283,3 +283,16 @@ def test_features_of_another_run_teach_nothing(out: Path) -> None:
     np.save(out / "state" / "features.npy", np.ones((3, 4), np.float16))
     EditedFolder(out).edit(Edit("merge", category=4, into=2))
     assert not members(out, 4)
+
+
+def test_a_category_is_split_in_two_by_what_its_images_look_like(out: Path) -> None:
+    herd = members(out, 3)
+    look_alikes(out, [herd[:2], herd[2:]])
+    folder = EditedFolder(out)
+    folder.edit(folder.in_two(3))
+    assert members(out, FIRST_SPLIT_ID + 1) == herd[:2] and members(out, 3) == herd[2:]
+
+
+def test_without_features_a_category_is_split_by_hand(out: Path) -> None:
+    with pytest.raises(InputError, match="pick the images"):
+        EditedFolder(out).in_two(3)

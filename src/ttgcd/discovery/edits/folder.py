@@ -21,6 +21,7 @@ from ttgcd.discovery.edits.records import FORMAT, Edit, parse
 from ttgcd.discovery.edits.replay import Replayed, apply
 from ttgcd.engines.output import OutputFolder
 from ttgcd.errors import InputError
+from ttgcd.prototypes.teaching import two_halves
 from ttgcd.storage.durable import write_atomic, writing
 
 ROWS, CATEGORIES, REPORT = "assignments.parquet", "categories.json", "report.html"
@@ -92,6 +93,19 @@ class EditedFolder:
     def apply_file(self, path: str | Path) -> Replayed:
         """Make the edits of a JSON file, the report page's download, all or none."""
         return self.edit(*read_edits(path))
+
+    def in_two(self, category: int) -> Edit:
+        """The split of a category into its two halves, by what its images look like."""
+        now = self.replayed()
+        rows = np.flatnonzero(now.assignments.column("category").to_numpy() == category)
+        features = self._features(now.assignments.num_rows)
+        if features is None:
+            raise InputError("this run kept no features: pick the images to split off")
+        half = two_halves(features[rows]) if len(rows) > 1 else np.zeros(0, bool)
+        if not half.any():
+            raise InputError(f"category {category} has no two halves to split")
+        ids = now.assignments.column("id").take(rows[half]).to_pylist()
+        return Edit("split", category=category, images=tuple(ids))
 
     def follow(self) -> bool:
         """Put files right that a crash left behind the log; whether there was anything to do."""
