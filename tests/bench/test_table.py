@@ -177,3 +177,10 @@ def test_latex_and_markdown_mark_the_best():
     assert "TENT++ " in render(table, "latex") and "_" not in render(table, "latex").replace(
         r"\_", ""
     )
+
+
+def test_a_row_of_ours_without_a_measurement_does_not_show_the_papers_figure():
+    block = build_tables(MAIN, [make_row("PACT")])[0].blocks[0]
+    assert "PACT (Adam)" not in [line.label for line in block.lines]
+    measured = build_tables(MAIN, [make_row("PACT (Adam)", all_=40.0)])[0]
+    assert cell(measured, "cifar10-c", "PACT (Adam)").paper == 56.31

@@ -126,7 +126,7 @@ def _table(experiment: Experiment, rows: list[Row], limit: int | None) -> Table:
     variants = _variants(experiment, rows)
     for title, columns in _layout(experiment, rows, published):
         lines = [_line(variant, columns, rows, published) for variant in variants]
-        filled = [line for line in lines if any(_filled(cell) for cell in line.cells)]
+        filled = [line for line, v in zip(lines, variants) if _filled(line, v.in_paper)]
         lower = [column.metric in LOWER_IS_BETTER for column in columns]
         block = Block(title, [column.title for column in columns], filled, lower)
         _mark_best(block)
@@ -287,8 +287,10 @@ def _cell(column: Column, mine: Sequence[Row], in_column: Sequence[Row]) -> Cell
     )
 
 
-def _filled(cell: Cell) -> bool:
-    return not (math.isnan(cell.mean) and math.isnan(cell.paper))
+def _filled(line: Line, in_paper: bool) -> bool:
+    """Whether a line has something to show; a figure lent to a row of ours is not enough."""
+    measured = any(not math.isnan(cell.mean) for cell in line.cells)
+    return measured or (in_paper and any(not math.isnan(cell.paper) for cell in line.cells))
 
 
 def _mark_best(block: Block) -> None:
