@@ -67,4 +67,5 @@ def load_iconshift(domain: str) -> tuple[Source, list[str]]:
         for name in wanted
     )
     source = IconShift(table["id"].to_pylist(), table["image"].to_pylist())
+    source.origin = f"IconShift, {domain}"
     return source, table["class"].to_pylist()

@@ -55,21 +55,15 @@ def headline(found: list[Finding]) -> Finding:
 def _labels(run: RunFiles) -> list[Finding]:
     """Labels, where given, overrule every other sign of health."""
     scores = run.scores or {}
-    found = []
-    parts = (("all", "images", 30, 60), ("known", "images of known classes", 50, 70))
-    for key, what, bad, look in parts:
-        value = scores.get(key)
-        if value is None or value >= look:
-            continue
-        level: Level = "bad" if value < bad else "look"
-        found.append(
-            Finding(level, f"By your labels only {value:.0f}% of the {what} are where they belong.")
-        )
-    if not found and scores.get("all") is not None:
-        found.append(
-            Finding("good", f"By your labels {scores['all']:.0f}% of the images are right.")
-        )
-    return found
+    every, known = scores.get("all"), scores.get("known")
+    if every is None:
+        return []
+    level: Level = "good" if every >= 60 else "look" if every >= 30 else "bad"
+    said = f"{every:.0f}% of the images are where they belong"
+    if known is not None:
+        said += f", {known:.0f}% of those of known classes"
+        level = "bad" if known < 50 or level == "bad" else "look" if known < 70 else level
+    return [Finding(level, f"By your labels {'' if level == 'good' else 'only '}{said}.")]
 
 
 def _buffer(run: RunFiles) -> list[Finding]:
@@ -112,8 +106,10 @@ def _excess_distance(one: np.ndarray, other: np.ndarray) -> float:
     For multinomial counts with pooled shares p the expected distance is about
     sum_k sqrt(p_k (1 - p_k) (1/n + 1/m) / (2 pi)).
     """
-    ids = np.unique(np.concatenate([one, other]))
-    a, b = ((lot[:, None] == ids).mean(axis=0) for lot in (one, other))
+    _, code = np.unique(np.concatenate([one, other]), return_inverse=True)
+    size = int(code.max()) + 1
+    a = np.bincount(code[: len(one)], minlength=size) / len(one)
+    b = np.bincount(code[len(one) :], minlength=size) / len(other)
     pooled = (len(one) * a + len(other) * b) / (len(one) + len(other))
     chance = np.sqrt(pooled * (1 - pooled) * (1 / len(one) + 1 / len(other)) / (2 * math.pi))
     return float(np.abs(a - b).sum() / 2 - chance.sum())
@@ -293,11 +289,11 @@ def _losses(run: RunFiles) -> list[Finding]:
         return [
             Finding(
                 "look",
-                f"The re-alignment loss went up, from {first:.3f} to {last:.3f}: a lower learning "
+                f"The re-alignment loss went up, from {first:.4g} to {last:.4g}: a lower learning "
                 "rate may help.",
             )
         ]
-    return [Finding("good", f"Re-alignment lowered the loss from {first:.3f} to {last:.3f}.")]
+    return [Finding("good", f"Re-alignment lowered the loss from {first:.4g} to {last:.4g}.")]
 
 
 def _some(names: list[str]) -> str:

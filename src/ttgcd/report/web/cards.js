@@ -86,8 +86,7 @@ function chipRow(c, others) {
 
 function cardFoot(c, open) {
   const facts = [`id ${c.id}`];
-  if (c.evidence !== null && c.evidence !== undefined) facts.push(`evidence ${number(c.evidence)}`);
-  if (c.inactive) facts.push("inactive");
+  if (c.inactive) facts.push("too few confident images");
   const link = (text, run) => make("button", { type: "button", class: "link", text, on: { click: run } });
   const links = [link("rename", () => renameCategory(c.id)), link("merge", () => mergeCategory(c.id)), link("hide", () => hideCategory(c.id))];
   if (onMap(c.id)) links.push(link("map", () => { highlight(c.id); $("map").scrollIntoView(); }));

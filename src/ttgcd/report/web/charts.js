@@ -17,18 +17,25 @@ function ticks(low, high, about) {
   return out;
 }
 
-function frame(host, label, { x, y, format = number, height = 180 }) {
+// As many digits as tell neighbouring ticks apart.
+function tickText(marks) {
+  const step = marks.length > 1 ? marks[1] - marks[0] : 1, digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
+  return (v) => v.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+function frame(host, label, { x, y, format = null, height = 180 }) {
   const width = Math.max(260, host.clientWidth - 24);
   const box = { left: 44, right: width - 8, top: 8, bottom: height - 26 };
   const svg = el(host, "svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
   const px = (v) => box.left + (box.right - box.left) * (x[1] > x[0] ? (v - x[0]) / (x[1] - x[0]) : 0.5);
   const py = (v) => box.bottom - (box.bottom - box.top) * (y[1] > y[0] ? (v - y[0]) / (y[1] - y[0]) : 0.5);
-  for (const t of ticks(y[0], y[1], 4)) {
+  const across = ticks(y[0], y[1], 4), say = format ?? tickText(across);
+  for (const t of across) {
     el(svg, "line", { class: "grid", x1: box.left, x2: box.right, y1: py(t), y2: py(t) });
-    el(svg, "text", { x: box.left - 6, y: py(t) + 4, "text-anchor": "end" }, format(t));
+    el(svg, "text", { x: box.left - 6, y: py(t) + 4, "text-anchor": "end" }, say(t));
   }
   for (const t of ticks(x[0], x[1], width > 500 ? 7 : 4)) {
-    if (x[1] - x[0] > 3 && !Number.isInteger(t)) continue;
+    if (x[1] > 1 && !Number.isInteger(t)) continue; // images and epochs are whole
     el(svg, "text", { x: px(t), y: height - 6, "text-anchor": px(t) > box.right - 20 ? "end" : "middle" }, number(t));
   }
   return { svg, box, px, py };
@@ -101,7 +108,7 @@ function lineChart(id, label, lines, say, { zero = false, best = false, steps = 
     const top = best ? Math.max(...line.points.map((p) => p[1])) : NaN;
     if (line.points.length <= 40 && !steps) line.points.forEach(([px, py]) => el(plot.svg, "circle", { class: `dot ${line.kind ?? ""} ${py === top ? "best" : ""}`, cx: plot.px(px), cy: plot.py(py), r: py === top ? 5 : 2.4 }));
   }
-  if (good.length > 1) good.forEach((line, i) => el(plot.svg, "text", { class: `key ${line.kind}`, x: plot.box.right - 4 - 52 * i, y: plot.box.top + 8, "text-anchor": "end" }, line.name));
+  if (good.length > 1) good.forEach((line, i) => el(plot.svg, "text", { class: `key ${line.kind}`, x: plot.box.right - 4 - 44 * i, y: plot.box.top + 8, "text-anchor": "end" }, line.name));
   if (buffer) warmupLine(plot, x[1]);
   hover(host, plot, good[0].points.map((p) => p[0]), (i) => say(good[0].points[i][0], good));
 }
@@ -129,7 +136,7 @@ function drawCharts() {
   shareChart();
   lineChart("birth-chart", "Categories seen so far", [birthLine(data.course.born_novel, "new", "novel"), birthLine(data.course.born_known, "known", "")].filter((l) => l.xs.length > 2),
     (x, lines) => `by image ${number(x)}\n${lines.map((l) => `${l.name} ${number(l.points.filter((p) => p[0] <= x).pop()[1])}`).join(", ")}`, { zero: true, steps: true, buffer: true });
-  lineChart("fit-chart", "Mean score over the stream", [{ name: "known", kind: "", xs: mids, ys: known }, { name: "new", kind: "novel", xs: mids, ys: novel }],
+  lineChart("fit-chart", "Mean score over the stream", [{ name: "new", kind: "novel", xs: mids, ys: novel }, { name: "known", kind: "", xs: mids, ys: known }],
     (x, lines) => `around image ${number(Math.round(x))}\n${lines.map((l) => `${l.name} ${at(l, x).toFixed(3)}`).join(", ")}`, { buffer: true });
   lineChart("even-chart", "Categories in even use over the stream", [{ xs: mids, ys: even }],
     (x, [line]) => `around image ${number(Math.round(x))}\n${number(at(line, x))} categories in even use`, { zero: true, buffer: true });
@@ -158,7 +165,7 @@ function doubtChart(host) {
   const counts = new Array(10).fill(0);
   rows.doubt.forEach((d) => { counts[Math.min(9, Math.floor(d * 10))] += 1; });
   host.replaceChildren();
-  const plot = frame(host, "Images by doubt", { x: [0, 1], y: [0, Math.max(...counts, 1)], format: number });
+  const plot = frame(host, "Images by doubt", { x: [0, 1], y: [0, Math.max(...counts, 1)] });
   counts.forEach((n, i) => el(plot.svg, "rect", { class: "area-known", x: plot.px(i / 10) + 1, y: plot.py(n), width: plot.px(0.1) - plot.px(0) - 2, height: plot.box.bottom - plot.py(n) }));
   hover(host, plot, counts.map((_, i) => i / 10 + 0.05), (i) => `doubt ${percent(i / 10)} to ${percent((i + 1) / 10)}\n${images(counts[i])}`);
 }

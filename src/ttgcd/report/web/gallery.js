@@ -16,6 +16,7 @@ function openGallery(of, order = "typical") {
   $("grid").querySelector(".thumb")?.focus({ preventScroll: true });
 }
 
+const isDoubtful = (row) => rows.doubt[row] > 0.9;
 const isCategory = () => typeof shown.of === "number";
 
 function drawGallery() {
@@ -25,6 +26,7 @@ function drawGallery() {
   $("gallery-title").textContent = own ? own.title : shown.of.title;
   const facts = [own && own.guess ? own.name : null, images(own ? own.count : list.length)];
   if (own && own.count > list.length) facts.push(`${number(list.length)} shown`);
+  if (list.some(isDoubtful)) facts.push("underlined: doubtful");
   $("gallery-facts").textContent = facts.filter(Boolean).join(" · ");
   for (const id of ["rename", "merge", "hide"]) $(id).hidden = !own;
   $("grid").replaceChildren();
@@ -40,7 +42,7 @@ function drawMore() {
   $("grid").append(...next.map((row, i) => {
     const node = thumb(row, () => (shown.picking ? toggle(row) : openPicture(shown.list, first + i)));
     node.setAttribute("aria-pressed", String(shown.chosen.has(row)));
-    if (rows.doubt[row] > 0.9) node.classList.add("doubtful");
+    if (isDoubtful(row)) node.classList.add("doubtful");
     return node;
   }));
   shown.drawn += next.length;
