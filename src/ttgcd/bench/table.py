@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import Any
 
+from ttgcd.bench.columns import HALVES, NAN, Column, in_order, layout
 from ttgcd.bench.experiment import OWN, Experiment, Variant, published_figures
 from ttgcd.bench.options import base_label, describe
 from ttgcd.bench.results import Row
 from ttgcd.errors import InputError
 
-NAN = float("nan")
-AVERAGE = "average"
-HALVES = "halves"
 # Where less is better; everywhere else the best is the largest.
 LOWER_IS_BETTER = (
     *("ms_per_batch", "forward_ms", "other_ms", "forwards"),
     *("stream_gb", "memory_ratio", "warmup_s", "warmup_gb", "total_s"),
 )
-METRIC_NAMES = {
-    "all": "All",
-    "known": "Known",
-    "novel": "Novel",
-    "ms_per_batch": "ms/batch",
-    "forward_ms": "forward ms",
-    "other_ms": "+ the rest ms",
-    "forwards": "x forward",
-    "stream_gb": "stream GB",
-    "memory_ratio": "x encoder's GB",
-    "warmup_s": "warm-up s",
-    "warmup_gb": "warm-up GB",
-    "total_s": "whole stream s",
-}
 
 
 @dataclass
@@ -124,7 +108,7 @@ def _table(experiment: Experiment, rows: list[Row], limit: int | None) -> Table:
     table.warnings = _warnings(experiment, rows, limit)
     table.notes = _notes(published, rows)
     variants = _variants(experiment, rows)
-    for title, columns in _layout(experiment, rows, published):
+    for title, columns in layout(experiment, rows, published):
         lines = [_line(variant, columns, rows, published) for variant in variants]
         filled = [line for line, v in zip(lines, variants) if _filled(line, v.in_paper)]
         lower = [column.metric in LOWER_IS_BETTER for column in columns]
@@ -140,90 +124,7 @@ def _table(experiment: Experiment, rows: list[Row], limit: int | None) -> Table:
     return table
 
 
-# -- columns ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Column:
-    """Which rows a column takes, what it reads in them, and where the published figure stands."""
-
-    title: str
-    metric: str
-    benchmark: str | None
-    stream: str | None = None
-    model: str | None = None
-    decile: int | None = None
-    published: str | None = None
-
-    def takes(self, row: Row) -> bool:
-        return (
-            self.benchmark in (None, row["benchmark"])
-            and self.stream in (None, row["stream"])
-            and self.model in (None, row["model"])
-        )
-
-    def read(self, row: Row) -> float:
-        if self.decile is not None:
-            value = row["deciles"][self.decile]
-        elif self.metric == HALVES:
-            half = len(row["deciles"]) // 2
-            value = fmean(row["deciles"][half:]) - fmean(row["deciles"][:half])
-        else:
-            value = row["metrics"].get(self.metric, row.get(self.metric))
-        return NAN if value is None else float(value)
-
-
-def _layout(
-    experiment: Experiment, rows: Sequence[Row], published: dict[str, Any]
-) -> Iterable[tuple[str, list[Column]]]:
-    benchmarks = _in_order((t.name for t in experiment.targets), (r["benchmark"] for r in rows))
-    names = {metric: METRIC_NAMES.get(metric, metric) for metric in experiment.metrics}
-    by = experiment.columns
-    if by == "stream":
-        for benchmark in benchmarks:
-            ours = [r["stream"] for r in rows if r["benchmark"] == benchmark]
-            told = _published_columns(published) if benchmark == experiment.targets[0].name else []
-            streams = _in_order([c for c in told if c != AVERAGE], ours)
-            for metric, name in names.items():
-                columns = [
-                    Column(stream, metric, benchmark, stream=stream, published=stream)
-                    for stream in streams
-                ]
-                average = Column("Average", metric, benchmark, published=AVERAGE)
-                yield f"{benchmark}, {name}", [*columns, average]
-        return
-    for benchmark in benchmarks:
-        here = [row for row in rows if row["benchmark"] == benchmark]
-        if by == "decile":
-            deciles = [
-                Column(str(part + 1), "all", benchmark, decile=part)
-                for part in range(len(here[0]["deciles"]) if here else 0)
-            ]
-            yield f"{benchmark}, All by decile of the stream", deciles
-            continue
-        models = _in_order(experiment.models, (row["model"] for row in here))
-        told = _published_columns(published)
-        for model in models if by == "model" else [None]:
-            if model is not None and not (model in told or any(r["model"] == model for r in here)):
-                continue
-            # A model of the user's own stands beside the figures of the paper's first model.
-            beside = benchmark if model is None else model if model in told else models[0]
-            columns = [
-                Column(name, metric, benchmark, model=model, published=beside)
-                for metric, name in names.items()
-            ]
-            yield benchmark if model is None else f"{benchmark}, {model}", columns
-
-
-def _published_columns(published: dict[str, Any]) -> list[str]:
-    return _in_order(column for row in published["values"].values() for column in row)
-
-
-def _in_order(*names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(name for part in names for name in part))
-
-
-# -- cells ------------------------------------------------------------------------------------
+# -- cells -----------------------------------------------------------------------------------
 
 
 def _variants(experiment: Experiment, rows: Sequence[Row]) -> list[Variant]:
@@ -311,7 +212,7 @@ def _by_stream(title: str, columns: list[Column], variant: Variant, rows: Sequen
     wanted = [*columns, halves]
     mine = [r for r in rows if r["label"] == variant.label and halves.takes(r)]
     lines = []
-    for stream in _in_order(r["stream"] for r in mine):
+    for stream in in_order(r["stream"] for r in mine):
         here = [r for r in mine if r["stream"] == stream]
         cells = [_cell(column, here, here) for column in wanted]
         lines.append(Line(stream, "", cells, here[0]["answers"], here[0]["passes"]))
@@ -322,7 +223,7 @@ def _by_stream(title: str, columns: list[Column], variant: Variant, rows: Sequen
 def _best_arms(title: str, arms_of_all: Sequence[Line], published: dict[str, Any]) -> Block:
     """The best arm of every group beside the published best."""
     lines = []
-    for group in _in_order(line.group for line in arms_of_all):
+    for group in in_order(line.group for line in arms_of_all):
         arms = [line for line in arms_of_all if line.group == group]
         best = max(arms, key=lambda line: -math.inf if math.isnan(m := line.cells[0].mean) else m)
         ours = best.cells[0]
@@ -340,19 +241,19 @@ def _warnings(experiment: Experiment, rows: Sequence[Row], limit: int | None) ->
     if not rows:
         return [f"NO RESULTS of {experiment.name}: only published figures are shown"]
     said = []
-    foreign = _in_order(row["model"] for row in rows if row["model"] not in experiment.models)
+    foreign = in_order(row["model"] for row in rows if row["model"] not in experiment.models)
     for model in foreign:
-        prints = _in_order(row["fingerprint"][:12] for row in rows if row["model"] == model)
+        prints = in_order(row["fingerprint"][:12] for row in rows if row["model"] == model)
         said.append(
             f"NOT THE PAPER'S MODEL: ours was measured with {model} (weights {', '.join(prints)}), "
             f"the published figures with {', '.join(experiment.models)}"
         )
-    for model in _in_order(row["model"] for row in rows):
+    for model in in_order(row["model"] for row in rows):
         if len({row["fingerprint"] for row in rows if row["model"] == model}) > 1:
             said.append(f"MIXED WEIGHTS: rows under the name {model} come from different weights")
     if limit is not None:
         said.append(f"ONLY {limit:,} IMAGES PER STREAM (--limit): not comparable to full streams")
-    for name in _in_order(row["benchmark"] for row in rows):
+    for name in in_order(row["benchmark"] for row in rows):
         here = [row for row in rows if row["benchmark"] == name]
         if here[0]["options"]:
             said.append(f"{name} WITH {describe(here[0]['options'])}: not the paper's setting")
@@ -364,17 +265,17 @@ def _warnings(experiment: Experiment, rows: Sequence[Row], limit: int | None) ->
 
 def _notes(published: dict[str, Any], rows: Sequence[Row]) -> list[str]:
     notes = [f"paper: {published['where']}. {published['note']}"] if "where" in published else []
-    notes += _in_order(
+    notes += in_order(
         f"{row['benchmark']}: the buffer W is half the stream where that is less"
         for row in rows
         if "warmup" in row and row["warmup"] != row["config"].get("warmup")
     )
-    notes += _in_order(f"{row['benchmark']}: {note}" for row in rows for note in row["data_notes"])
+    notes += in_order(f"{row['benchmark']}: {note}" for row in rows for note in row["data_notes"])
     rejected = sum(row["rejected"] for row in rows)
     if rejected:
         notes.append(f"{rejected} unreadable images were left out over all rows")
     estimated = [row for row in rows if row["novel"] != "given"]
-    for name in _in_order(row["benchmark"] for row in estimated):
+    for name in in_order(row["benchmark"] for row in estimated):
         here = {row["stream"]: row for row in estimated if row["benchmark"] == name}
         mean = fmean(row["novel_given"] for row in here.values())
         told = published.get("estimated", {}).get(name)
