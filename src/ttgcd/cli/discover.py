@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
-DEFAULT_MODEL = "openai/clip-vit-base-patch16"
+
+def default_model() -> str:
+    """The environment may name another, so that it need not be given every time."""
+    return os.environ.get("TTGCD_MODEL") or "openai/clip-vit-base-patch16"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,8 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", default="ttgcd-out", help="output folder (default: ttgcd-out)")
     parser.add_argument(
         "--model",
-        default=DEFAULT_MODEL,
-        help="hub id, local folder, or 'mini' for the small embedded one (default: %(default)s)",
+        default=default_model(),
+        help="hub id, local folder, or 'mini' for the small embedded one (default: $TTGCD_MODEL, "
+        "else openai/clip-vit-base-patch16)",
     )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ... (default: auto)")
     parser.add_argument("--anchors", help=".npy of text embeddings, one row a known class")

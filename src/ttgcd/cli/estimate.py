@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source", nargs="+", help="what `ttgcd discover` takes: a folder, a list, shards, ..."
     )
     parser.add_argument("--known", required=True, help="'cat,dog' or @names.txt")
-    parser.add_argument("--model", help="hub id, folder or 'mini' (default: the paper's)")
+    parser.add_argument("--model", help="hub id, folder or 'mini' (default: as for discover)")
     parser.add_argument("--device", default="auto")
     parser.add_argument(
         "--from",
@@ -116,9 +116,10 @@ def _features(args: argparse.Namespace, source, wanted: int) -> np.ndarray:  # t
     if source.kind == "images":
         import torch
 
-        from ttgcd.vlm import DEFAULT, load_vlm
+        from ttgcd.cli.discover import default_model
+        from ttgcd.vlm import load_vlm
 
-        vlm = load_vlm(args.model or DEFAULT, args.device)
+        vlm = load_vlm(args.model or default_model(), args.device)
         preprocess = vlm.preprocess
 
         @torch.inference_mode()

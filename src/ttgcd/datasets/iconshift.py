@@ -5,8 +5,10 @@ The images ship with the package, one parquet file a domain, with the origin and
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
+from pathlib import Path
 
 from ttgcd import data
 from ttgcd.errors import InputError
@@ -69,3 +71,30 @@ def load_iconshift(domain: str) -> tuple[Source, list[str]]:
     source = IconShift(table["id"].to_pylist(), table["image"].to_pylist())
     source.origin = f"IconShift, {domain}"
     return source, table["class"].to_pylist()
+
+
+def write_folder(target: Path, domain: str) -> int:
+    """Write a domain as PNG files, a folder for each class; returns how many.
+
+    Beside the folder go the names of the known classes and the labels, by the ids that the files
+    have as a folder of images.
+    """
+    source, classes = load_iconshift(domain)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(f"{str(target)!r} is there already: choose a new folder")
+    rows = []
+    try:
+        for position, name in enumerate(classes):
+            folder = target / name.replace("/", "-")
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"{position:04d}.png"
+            path.write_bytes(source.read(position))  # type: ignore[arg-type]
+            rows.append((path.relative_to(target).as_posix(), name))
+        known = [name for name in iconshift_classes()[0] if name in set(classes)]
+        target.with_name(f"{target.name}-known.txt").write_text("\n".join(known) + "\n", "utf-8")
+        labels = target.with_name(f"{target.name}-labels.csv")
+        with labels.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([("id", "label"), *rows])
+    except OSError as error:
+        raise InputError(f"cannot write to {str(target)!r}: {error.strerror}") from None
+    return len(rows)
