@@ -15,6 +15,7 @@ def main() -> int:
     parser.add_argument("--stops", type=int, default=20, help="SIGTERMs and SIGINTs")
     parser.add_argument("--images", type=int, default=10_000, help="damaged image files")
     parser.add_argument("--files", type=int, default=2_000, help="damaged files of other kinds")
+    parser.add_argument("--edits", type=int, default=1_000, help="random sequences of edits")
     parser.add_argument("--no-disk", action="store_true", help="leave out the full-disk runs")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, help="folder to work in (default: a temporary one)")
@@ -22,6 +23,7 @@ def main() -> int:
     args = parser.parse_args()
     if args.short:
         args.kills, args.stops, args.images, args.files, args.no_disk = 4, 2, 120, 60, True
+        args.edits = 10
     with tempfile.TemporaryDirectory() as temporary:
         work = args.work or Path(temporary)
         work.mkdir(parents=True, exist_ok=True)
@@ -29,7 +31,7 @@ def main() -> int:
 
 
 def campaign(args: argparse.Namespace, work: Path) -> int:
-    from faults import disk, kills
+    from faults import disk, edits, kills
     from faults.fuzz import fuzz, image_seeds
     from faults.fuzz_files import file_seeds
     from faults.world import embeddings_case, images_case
@@ -53,6 +55,9 @@ def campaign(args: argparse.Namespace, work: Path) -> int:
                 images_case(work / "in", shuffle=True),
             ]
         results.append(kills.campaign(cases, args.kills, work, args.stops, args.seed, tell))
+    if args.edits:
+        case = embeddings_case(work / "in")
+        results.append(edits.campaign(case, args.edits, work, args.seed, tell))
     if not args.no_disk:
         results.append(disk.campaign(embeddings_case(work / "in"), work))
     for result in results:
