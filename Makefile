@@ -15,8 +15,8 @@ demo: $(VENV)/.installed
 	$(BIN)/ttgcd demo --overwrite
 
 lint: $(VENV)/.installed
-	$(BIN)/ruff check src tests faults benchmarks training
-	$(BIN)/ruff format --check src tests faults benchmarks training
+	$(BIN)/ruff check src tests faults benchmarks training docs/*.py
+	$(BIN)/ruff format --check src tests faults benchmarks training docs/*.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -50,7 +50,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 def command_reference() -> str:
     """Every command with its usage and options."""
-    os.environ["COLUMNS"] = "88"  # argparse wraps at the width of the terminal
+    os.environ["COLUMNS"] = "78"  # argparse wraps at the width of the terminal
     from ttgcd.cli import full_parser
     from ttgcd.cli.completion import walk
 
