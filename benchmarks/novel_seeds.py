@@ -23,8 +23,9 @@ from ttgcd.bench.measure import Bench, fit_warmup
 from ttgcd.bench.results import Job
 from ttgcd.engines.local import run
 from ttgcd.evaluation import score_stream
-from ttgcd.methods.base import Task, encode_images
-from ttgcd.methods.pact import PRESETS, Pact
+from ttgcd.methods.base import Task
+from ttgcd.methods.pact import Pact
+from ttgcd.methods.registry import PRESETS
 from ttgcd.prototypes.bank import PrototypeBank, normalise
 from ttgcd.streams.base import Batch
 from ttgcd.vlm.anchors import text_anchors
@@ -94,14 +95,14 @@ def main() -> None:
         source, labels, _ = bench.source(job, vlm)
         task = Task(benchmark.known, anchors, len(benchmark.novel), vlm=vlm)
         assert isinstance(source, Decoded), "the stream must fit into memory"
-        frozen = encode_images(task, as_decoded(source.images))
+        frozen = vlm.encoder()(as_decoded(source.images))
         cosines.append(nearness(frozen, labels, n_known))
         warmup = fit_warmup({"warmup": 1024}, len(labels))["warmup"]
         for seed in range(args.seeds):
             order = np.random.default_rng(seed).permutation(len(labels))
             features, truth = frozen[order], labels[order]
             told = ToldSeeds(warmup=warmup, truth=tuple(truth.tolist()))
-            robust = Pact(warmup=warmup, **PRESETS["robust"])
+            robust = Pact(warmup=warmup, **PRESETS["pact"]["robust"])
             for name, method in zip(names, (Pact(warmup=warmup), robust, told), strict=True):
                 rows = dataclasses.replace(task, vlm=None, logit_scale=vlm.logit_scale, seed=seed)
                 answer = run(method, rows, stream_of(features)).category

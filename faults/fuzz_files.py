@@ -118,7 +118,7 @@ def _run(out: Path, stop_at: int | None = None) -> None:
         if done == stop_at:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    task = Task(known=("a", "b", "c"), anchors=anchors, novel=2, progress=progress)
+    task = Task(known=("a", "b", "c"), anchors=anchors, novel=2)
     try:
         run_to_folder(
             Pact(warmup=32),
@@ -127,6 +127,7 @@ def _run(out: Path, stop_at: int | None = None) -> None:
             out,
             {"seed": 0},
             resume=True,
+            progress=progress,
         )
     except Interrupted:
         if stop_at is None:

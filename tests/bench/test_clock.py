@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes import batches
 from ttgcd.bench.clock import BatchClock
 from ttgcd.methods.answer import Answer
+from ttgcd.testing.model import batches
 
 
 def run(clock, cost):

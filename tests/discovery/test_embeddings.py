@@ -107,7 +107,12 @@ def test_another_implementation_goes_on_from_the_state(files) -> None:
     values = values.get("values", values)
     z, mu, nu, e = (
         state[k].astype(float)
-        for k in ("anchors", "known_prototypes", "novel_prototypes", "evidence")
+        for k in (
+            "anchors",
+            "learned/known_prototypes",
+            "learned/novel_prototypes",
+            "learned/evidence",
+        )
     )
     config, answer = values["config"], []
     for begin in range(448, 600, 128):

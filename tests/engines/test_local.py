@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -22,6 +20,7 @@ from ttgcd.errors import InputError
 from ttgcd.methods.answer import Answer
 from ttgcd.methods.pact import Pact
 from ttgcd.streams.base import Batch
+from ttgcd.vlm.encoder import Encoder
 
 
 def test_revisions_replace_earlier_answers():
@@ -56,14 +55,18 @@ def test_broken_features_are_caught_at_their_batch(tmp_path, bad, at):
     """Sample 10 comes in the warm-up, sample 170 after it; 32 samples a batch."""
     task = image_task()
     vlm = task.vlm
-    encode = vlm.encode_images
+    make_encoder = vlm.encoder
 
-    def overflowing(images: torch.Tensor, normalize: bool = True) -> torch.Tensor:
-        features = encode(images, normalize)
-        if not torch.is_grad_enabled() and len(images) == 32 and marked(images):
-            features = features.clone()
-            features[at % 32, 3] = bad
-        return features
+    def overflowing(norms=None, precision="fp32") -> Encoder:
+        encode = make_encoder(norms, precision)
+
+        def forward(images: torch.Tensor) -> torch.Tensor:
+            features = torch.from_numpy(encode(images))
+            if len(images) == 32 and marked(images):
+                features[at % 32, 3] = bad
+            return features
+
+        return Encoder(forward, encode.fingerprint, encode.dim)
 
     source = Pictures.make(200)
     source.images[at] = 255
@@ -71,13 +74,13 @@ def test_broken_features_are_caught_at_their_batch(tmp_path, bad, at):
     def marked(images: torch.Tensor) -> bool:
         return bool((images[at % 32] == 255).all())
 
-    vlm.encode_images = overflowing
+    vlm.encoder = overflowing
     first = at // 32 * 32
     with pytest.raises(InputError) as caught:
         run_images(tmp_path, source, task=task, checkpoint_every_batches=1)
     assert f"samples {first} to {first + 31}" in str(caught.value)
     assert f"'{at:04d}.png'" in str(caught.value)
-    vlm.encode_images = encode
+    vlm.encoder = make_encoder
     assert run_images(tmp_path, source, task=task, resume=True).samples == 200
 
 
@@ -85,8 +88,14 @@ def test_progress_tells_places_read(tmp_path):
     from ttgcd.engines.folder import run_to_folder
 
     told: list[tuple[str, int, int]] = []
-    task = replace(embedding_task(), progress=lambda *what: told.append(what))
-    run_to_folder(Pact(warmup=20), task, embedding_stream(embeddings(80)), tmp_path, {})
+    run_to_folder(
+        Pact(warmup=20),
+        embedding_task(),
+        embedding_stream(embeddings(80)),
+        tmp_path,
+        {},
+        progress=lambda *what: told.append(what),
+    )
     assert told == [("stream", 32, 80), ("stream", 64, 80), ("stream", 80, 80)]
 
 

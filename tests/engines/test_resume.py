@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from tests.engines.worlds import (
     embedding_stream,
     embedding_task,
     embeddings,
-    image_task,
     results,
     run_images,
 )
@@ -132,8 +130,8 @@ def test_embeddings_go_on_exactly(tmp_path, batches, shuffle_seed):
     assert results(tmp_path / "out") == results(tmp_path / "whole")
 
 
-def mortal_task(epochs: list[int], die_after: int | None = None):
-    """A task on which a method dies in an epoch of its warm-up."""
+def mortal(epochs: list[int], die_after: int | None = None):
+    """Hears of the warm-up's epochs, and dies in one."""
 
     def progress(phase: str, done: int, total: int) -> None:
         if phase == "re-align":
@@ -141,15 +139,15 @@ def mortal_task(epochs: list[int], die_after: int | None = None):
             if die_after is not None and done > die_after:
                 raise Death
 
-    return replace(image_task(), progress=progress)
+    return progress
 
 
 def test_finished_epochs_of_the_warmup_are_not_done_again(tmp_path):
     epochs: list[int] = []
     run_images(tmp_path / "whole")
     with pytest.raises(Death):
-        run_images(tmp_path / "out", task=mortal_task(epochs, die_after=2))
-    run = run_images(tmp_path / "out", task=mortal_task(epochs), resume=True)
+        run_images(tmp_path / "out", progress=mortal(epochs, die_after=2))
+    run = run_images(tmp_path / "out", progress=mortal(epochs), resume=True)
     assert epochs == [1, 2, 3, 3]
     assert run.resumed_at == 0
     assert results(tmp_path / "out") == results(tmp_path / "whole")
@@ -160,9 +158,9 @@ def test_death_while_the_buffer_is_filled_again_keeps_the_finished_epochs(tmp_pa
     epochs: list[int] = []
     run_images(tmp_path / "whole")
     with pytest.raises(Death):
-        run_images(tmp_path / "out", task=mortal_task(epochs, die_after=1))
+        run_images(tmp_path / "out", progress=mortal(epochs, die_after=1))
     interrupted(tmp_path / "out", None, batches=1, resume=True)
-    run_images(tmp_path / "out", task=mortal_task(epochs), resume=True)
+    run_images(tmp_path / "out", progress=mortal(epochs), resume=True)
     assert epochs == [1, 2, 2, 3]
     assert results(tmp_path / "out") == results(tmp_path / "whole")
 
@@ -266,7 +264,7 @@ def test_a_shuffled_stream_of_another_length_is_refused(tmp_path):
 def test_a_warmup_on_other_files_begins_again(tmp_path):
     source = Pictures.make(200)
     with pytest.raises(Death):
-        run_images(tmp_path / "out", source, task=mortal_task([], die_after=1))
+        run_images(tmp_path / "out", source, progress=mortal([], die_after=1))
     now = source.without("0005.png")
     said: list[str] = []
     run = run_images(tmp_path / "out", now, resume=True, say=said.append)

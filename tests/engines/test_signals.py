@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from dataclasses import replace
 
 import pytest
 
 from tests.engines.test_resume import run_embeddings
-from tests.engines.worlds import image_task, results, run_images
+from tests.engines.worlds import results, run_images
 from ttgcd.engines.signals import Interrupted, stop_requests
 from ttgcd.methods.pact import Pact
 
@@ -53,7 +52,7 @@ def test_the_warmup_stops_after_the_epoch(tmp_path):
                 os.kill(os.getpid(), signal.SIGTERM)
 
     with pytest.raises(Interrupted):
-        run_images(tmp_path / "out", task=replace(image_task(), progress=progress))
+        run_images(tmp_path / "out", progress=progress)
     assert epochs == [1, 2]
     run_images(tmp_path / "out", resume=True)
     run_images(tmp_path / "whole")

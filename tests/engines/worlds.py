@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from tests.fakes import FakeVLM, image_world
 from ttgcd.engines.folder import FolderRun, run_to_folder
 from ttgcd.methods.base import Task
 from ttgcd.methods.pact import Pact
 from ttgcd.streams.arrays import open_array
 from ttgcd.streams.base import Rejection, Source
 from ttgcd.streams.stream import Stream
+from ttgcd.testing.model import TinyVLM, image_world
 
 torch.set_num_threads(1)  # the models are so small that threads only wait for each other
 
@@ -40,7 +40,7 @@ def embedding_task(**changes: Any) -> Task:
 
 
 def image_task(seed: int = 0) -> Task:
-    vlm = FakeVLM(seed)
+    vlm = TinyVLM(seed)
     known = ("red", "green", "blue")
     rows = vlm.encode_texts([f"a photo of a {name}." for name in known]).numpy()
     return Task(known=known, anchors=rows, novel=2, vlm=vlm)

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from tests.fakes import FakeVLM, batches
-from tests.methods.contract.checks import embeddings, images, run, task_for
 from ttgcd.errors import InputError
 from ttgcd.methods.base import Task
 from ttgcd.methods.hilo import HiLo
@@ -18,6 +16,10 @@ from ttgcd.methods.views import random_view
 from ttgcd.prototypes.bank import normalise
 from ttgcd.prototypes.kmeans import kmeans
 from ttgcd.prototypes.mixture import known_mask
+from ttgcd.testing.checks import images
+from ttgcd.testing.model import TinyVLM, batches
+from ttgcd.testing.model import embedding_world as embeddings
+from ttgcd.testing.runs import run, task_for
 
 N, D = 8, 6
 
@@ -55,7 +57,7 @@ def test_hilo_loss_is_the_formula() -> None:
     labels = [int(np.argmax(method.task.anchors @ v)) for v in features]
     right = [-math.log(p[i][labels[i]]) for i in range(N) if known[i]]
     expected = 0.5 * np.mean([slow_entropy(row) for row in p]) + np.mean(right)
-    found = method.loss(as_batch(features), features, known, warming=False)
+    found = method.loss(as_batch(features), known, warming=False)
     assert found.item() == pytest.approx(expected, rel=1e-6)
 
 
@@ -65,7 +67,7 @@ def test_hilo_gradient_is_the_finite_difference() -> None:
 
     def loss(bank: torch.Tensor) -> torch.Tensor:
         method.bank = bank
-        return method.loss(as_batch(features), features, known, warming=False)
+        return method.loss(as_batch(features), known, warming=False)
 
     assert torch.autograd.gradcheck(loss, (method.bank.detach().requires_grad_(True),))
 
@@ -103,7 +105,7 @@ def test_simgcd_loss_is_the_formula(warming: bool, cool: float) -> None:
     right = np.mean([-math.log(p[i][labels[i]]) for i in range(N) if known[i]])
     diversity = slow_entropy(np.mean(p, axis=0))
     expected = 0.5 * cross + 1.5 * (contrast / (2 * N) + right) - 0.01 * diversity
-    found = method.loss(as_batch(features), features, known, warming)
+    found = method.loss(as_batch(features), known, warming)
     assert found.item() == pytest.approx(expected, rel=1e-6)
 
 
@@ -119,15 +121,13 @@ def test_simgcd_gradient_is_the_finite_difference_and_spares_the_known_rows() ->
     def loss(rows: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         method.bank = torch.cat([anchors, rows])
         method.head.added[0].weight = weight
-        return method.loss(as_batch(features), features, known, warming=False)
+        return method.loss(as_batch(features), known, warming=False)
 
     del method.bank
     assert torch.autograd.gradcheck(loss, (novel, first))
     whole = torch.cat([anchors, novel.detach()]).requires_grad_(True)
     method.bank = whole
-    (gradient,) = torch.autograd.grad(
-        method.loss(as_batch(features), features, known, warming=False), whole
-    )
+    (gradient,) = torch.autograd.grad(method.loss(as_batch(features), known, warming=False), whole)
     assert not gradient[:3].any() and gradient[3:].any()
 
 
@@ -236,7 +236,7 @@ def test_a_crop_stays_inside_the_image() -> None:
 
 def test_simgcd_uses_views_of_images() -> None:
     """The same stream as images and as their embeddings: only the former has views."""
-    vlm = FakeVLM()
+    vlm = TinyVLM()
     data = images()
     method = SimGcd(warmup=32, hidden=8)
     run(method, task_for(vlm), data)

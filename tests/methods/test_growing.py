@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.fakes import batches
-from tests.methods.contract.checks import run
 from tests.methods.test_plain import blobs
 from ttgcd.errors import InputError
 from ttgcd.methods.base import Task
 from ttgcd.methods.talon import Talon
 from ttgcd.methods.ttd import Ttd
+from ttgcd.testing.model import batches
+from ttgcd.testing.runs import run
 
 
 def known_only_first(seed: int = 0):

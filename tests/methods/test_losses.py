@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from ttgcd.errors import InputError
+from ttgcd.methods.adapting import Forward, Split
 from ttgcd.methods.batclip import BatClip
 from ttgcd.methods.losses import entropies, entropy_of_mean
 from ttgcd.methods.ostta import Ostta, confidence_kept
 from ttgcd.methods.sat import Sat, sinkhorn_codes
-from ttgcd.methods.skeleton import Forward, Split
 from ttgcd.methods.tent import Tent
 from ttgcd.methods.unient import UniEnt
 

@@ -10,7 +10,8 @@ import pytest
 from ttgcd.bench.experiment import load_experiment
 from ttgcd.errors import InputError
 from ttgcd.methods.base import Task
-from ttgcd.methods.pact import PRESETS, Pact
+from ttgcd.methods.pact import Pact
+from ttgcd.methods.registry import PRESETS, load_method
 from ttgcd.streams.base import Batch
 
 
@@ -243,7 +244,7 @@ def test_predict_is_pure_and_agrees_with_observe() -> None:
 
 
 def test_robust_preset_changes_only_what_it_says() -> None:
-    paper, robust = Pact.preset("paper").config(), Pact.preset("robust").config()
+    paper, robust = load_method("pact", "paper").config(), load_method("pact", "robust").config()
     changed = {key for key in paper if paper[key] != robust[key]}
     assert changed == {"seed_candidates", "refine_iterations", "seed_restarts"}
     assert Pact().config() == paper
@@ -251,12 +252,12 @@ def test_robust_preset_changes_only_what_it_says() -> None:
 
 def test_the_bench_measures_the_robust_preset_as_it_is() -> None:
     rows = {v.label: v for v in load_experiment("main").variants}
-    assert rows["PACT (robust seeds)"].config == PRESETS["robust"]
-    assert rows["PACT"].config == PRESETS["paper"] == {}
+    assert rows["PACT (robust seeds)"].config == PRESETS["pact"]["robust"]
+    assert rows["PACT"].config == PRESETS["pact"]["paper"] == {}
 
 
 def test_the_defaults_are_the_papers_table() -> None:
-    config = Pact.preset("paper").config()
+    config = load_method("pact", "paper").config()
     wanted = {
         "warmup": 1024,
         "epochs": 30,

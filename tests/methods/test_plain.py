@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.methods.contract.checks import embeddings, run, task_for
 from ttgcd.errors import InputError
 from ttgcd.methods.base import Task
 from ttgcd.methods.hdbscan import Hdbscan
@@ -13,6 +12,8 @@ from ttgcd.methods.kmeans import KMeans
 from ttgcd.methods.ss_kmeans import SemiSupervisedKMeans
 from ttgcd.methods.zero_shot import ZeroShot
 from ttgcd.prototypes.bank import normalise
+from ttgcd.testing.model import embedding_world as embeddings
+from ttgcd.testing.runs import run, task_for
 
 
 def blobs(per_class: int = 30, dim: int = 12, spread: float = 0.05, seed: int = 0):

@@ -180,9 +180,16 @@ def test_the_map_sample_is_uniform_and_independent_of_batches():
     assert abs(counts - 120).max() < 50  # five standard deviations
 
 
-def test_a_category_out_of_range_is_refused():
-    with pytest.raises(ValueError, match="category 3"):
-        StreamSummary(2, 1).write(batch(0, 5), Answer.make(0, np.full(5, 3), np.ones(5)))
+def test_a_category_beyond_those_announced_is_counted():
+    summary = StreamSummary(2, 1)
+    summary.write(batch(0, 5), Answer.make(0, np.full(5, 7), np.ones(5)))
+    assert summary.counts.tolist() == [0, 0, 0, 0, 0, 0, 0, 5]
+    assert len(summary.exemplars(7)) == 5
+
+
+def test_a_category_below_zero_is_refused():
+    with pytest.raises(ValueError, match="category -1"):
+        StreamSummary(2, 1).write(batch(0, 5), Answer.make(0, np.full(5, -1), np.ones(5)))
 
 
 def test_a_few_last_samples_do_not_make_a_step_of_their_own() -> None:

@@ -68,7 +68,7 @@ def pooled(output):
 @pytest.mark.parametrize("kind", ["clip", "siglip", "stem"])
 def test_encoding_in_two_parts_is_encoding_in_one(kind, clip_folder, siglip_folder):
     name = {"clip": str(clip_folder), "siglip": str(siglip_folder), "stem": "mini"}[kind]
-    vlm = load_vlm(name, device="cpu")
+    vlm = load_vlm(name, device="cpu").trainable()
     batch = vlm.preprocess(images(5))
     whole = vlm.encode_images(batch)
     embedded = vlm.embed_images(batch)
@@ -166,7 +166,7 @@ def test_a_stem_announced_in_the_config_takes_the_place_of_the_patch_convolution
         assert torch.equal(value, stored[prefix + name])
     assert ours.encode_images(ours.preprocess(images())).shape == (3, 16)
     # The stem holds no LayerNorm: the count is that of the plain tower.
-    assert sum(p.numel() for p in ours.norm_parameters().values()) == 6 * 2 * 32
+    assert sum(p.numel() for p in ours.trainable().norm_parameters().values()) == 6 * 2 * 32
 
 
 def test_features_are_unit_rows_in_float32(vlm):
@@ -224,6 +224,7 @@ def test_norm_counts_of_the_real_configurations(settings, image, text):
 
 
 def test_norm_names_and_order_are_stable(vlm):
+    vlm = vlm.trainable()
     assert list(vlm.norm_parameters("image"))[:4] == [
         "pre_layrnorm.weight",
         "pre_layrnorm.bias",
@@ -236,7 +237,7 @@ def test_norm_names_and_order_are_stable(vlm):
 
 @pytest.mark.parametrize("kind", ["clip_folder", "siglip_folder"])
 def test_only_norms_are_trainable_and_every_norm_gets_a_gradient(kind, request):
-    model = load_vlm(str(request.getfixturevalue(kind)))
+    model = load_vlm(str(request.getfixturevalue(kind))).trainable()
     norms = {**model.norm_parameters("image"), **model.norm_parameters("text")}
     trainable = {id(p) for p in model.model.parameters() if p.requires_grad}
     assert trainable == {
@@ -257,6 +258,7 @@ def test_no_graph_without_gradients(vlm):
 
 
 def test_reset_restores_bit_for_bit(vlm):
+    vlm = vlm.trainable()
     before = {tower: vlm.norm_arrays(tower) for tower in ("image", "text")}
     batch = vlm.preprocess(images())
     features = vlm.encode_images(batch).detach()
@@ -276,10 +278,11 @@ def test_reset_restores_bit_for_bit(vlm):
 
 
 def test_norms_round_trip_through_arrays(vlm, clip_folder):
+    vlm = vlm.trainable()
     with torch.no_grad():
         for parameter in vlm.norm_parameters().values():
             parameter.add_(torch.randn_like(parameter), alpha=0.1)
-    other = load_vlm(str(clip_folder))
+    other = load_vlm(str(clip_folder)).trainable()
     other.load_norms(vlm.norm_arrays())
     batch = vlm.preprocess(images())
     assert torch.equal(vlm.encode_images(batch), other.encode_images(batch))
@@ -287,6 +290,7 @@ def test_norms_round_trip_through_arrays(vlm, clip_folder):
 
 
 def test_norms_of_another_model_are_refused_and_nothing_is_changed(vlm):
+    vlm = vlm.trainable()
     before = vlm.norm_arrays()
     missing = dict(list(before.items())[1:])
     with pytest.raises(InputError, match=r"pre_layrnorm\.weight"):
@@ -295,6 +299,57 @@ def test_norms_of_another_model_are_refused_and_nothing_is_changed(vlm):
     with pytest.raises(InputError, match="shape"):
         vlm.load_norms(wide)
     assert all(np.array_equal(before[k], v) for k, v in vlm.norm_arrays().items())
+
+
+# Encoders and copies over shared weights
+
+
+@pytest.mark.parametrize("kind", ["clip_folder", "siglip_folder"])
+def test_a_copy_shares_every_weight_but_the_norms(kind, request):
+    vlm = load_vlm(str(request.getfixturevalue(kind)))
+    model = vlm.trainable()
+    own = {id(p) for t in ("image", "text") for p in model.norm_parameters(t).values()}
+    shared = {p.data_ptr() for p in vlm.model.parameters()}
+    for parameter in model.model.parameters():
+        assert (parameter.data_ptr() in shared) == (id(parameter) not in own)
+    assert not any(p.requires_grad for p in vlm.model.parameters())
+
+
+def test_encoders_with_norms_of_their_own_live_side_by_side(vlm):
+    batch = vlm.preprocess(images())
+    norms = {k: a + 0.1 for k, a in vlm.trainable().norm_arrays().items()}
+    plain, other = vlm.encoder(), vlm.encoder(norms)
+    before = plain(batch)
+    changed = other(batch)
+    assert np.array_equal(plain(batch), before) and not np.allclose(changed, before, atol=1e-3)
+    assert np.array_equal(vlm.encoder(norms)(batch), changed)
+    assert np.array_equal(vlm.encoder(vlm.trainable().norm_arrays())(batch), before)
+
+
+def test_the_fingerprint_of_an_encoder_covers_its_norms(vlm):
+    norms = vlm.trainable().norm_arrays()
+    one, same = vlm.encoder(norms).fingerprint, vlm.encoder(dict(norms)).fingerprint
+    name = next(iter(norms))
+    other = vlm.encoder({**norms, name: norms[name] + 1e-3}).fingerprint
+    assert one == same and len({one, other, vlm.encoder().fingerprint}) == 3
+
+
+def test_an_encoder_gives_the_same_features_from_many_threads(vlm):
+    from concurrent.futures import ThreadPoolExecutor
+
+    batch = vlm.preprocess(images(6))
+    norms = [{k: a + 0.01 * i for k, a in vlm.trainable().norm_arrays().items()} for i in range(4)]
+    encoders = [vlm.encoder(n) for n in norms]
+    alone = [encode(batch) for encode in encoders]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            for found, expected in zip(pool.map(lambda e: e(batch), encoders), alone):
+                assert np.array_equal(found, expected)
+
+
+def test_an_unknown_precision_is_refused(vlm):
+    with pytest.raises(InputError, match="precision"):
+        vlm.encoder(precision="int1")
 
 
 # Broken checkpoints

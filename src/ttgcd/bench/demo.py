@@ -18,8 +18,7 @@ from ttgcd.engines.local import run
 from ttgcd.errors import InputError
 from ttgcd.evaluation import score_stream
 from ttgcd.methods.base import Method
-from ttgcd.methods.pact import PRESETS, Pact
-from ttgcd.methods.registry import load_method
+from ttgcd.methods.registry import PRESETS, load_method
 from ttgcd.streams.base import Batch, Source
 from ttgcd.streams.stream import Stream
 
@@ -90,9 +89,11 @@ def run_demo(
     scores = found.scores or {}
     rows = [(f"PACT ({preset})", *(scores[key] / 100 for key in ("all", "known", "novel")))]
     true = _true_ids(labels, [*known, *novel_here])
-    inputs = prepare(source, settings, progress)
+    inputs = prepare(source, settings)
     others: dict[str, Method] = {
-        f"PACT ({other})": Pact.preset(other, warmup=warmup) for other in PRESETS if other != preset
+        f"PACT ({other})": load_method("pact", other, warmup=warmup)
+        for other in PRESETS["pact"]
+        if other != preset
     }
     for name, method in {**others, **{name: load_method(name) for name in rivals}}.items():
         stream = make_stream(source, inputs.task.vlm, settings)

@@ -9,10 +9,13 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
+
+from ttgcd.vlm.encoder import Encoder, Precision
 
 if TYPE_CHECKING:
     from ttgcd.vlm.base import VLM
@@ -22,11 +25,11 @@ KEPT_BYTES = 2**29
 
 
 class KeepsEncodings:
-    """A model whose image features are read back for the same images under the same LayerNorms.
+    """A model whose encoders read back the features of images that an equal encoder has met.
 
-    Bit for bit what the model would give: the key holds the pixels of the whole batch, in order.
-    Passes with a gradient always go through the model. ``saved`` sums the seconds that passes which
-    were read back had taken, so that a row can count them.
+    Bit for bit what the model would give: the key holds the encoder's fingerprint and the pixels
+    of the whole batch, in order. Passes with a gradient always go through the model. ``saved`` sums
+    the seconds that passes which were read back had taken, so that a row can count them.
     """
 
     def __init__(self, vlm: VLM) -> None:
@@ -43,38 +46,50 @@ class KeepsEncodings:
         self._kept.clear()
         self._bytes = 0
 
-    def encode_images(self, images: torch.Tensor, normalize: bool = True) -> torch.Tensor:
-        if torch.is_grad_enabled():
-            return self._vlm.encode_images(images, normalize)
-        key = self._key(images, normalize)
+    def encoder(
+        self, norms: Mapping[str, np.ndarray] | None = None, precision: Precision = "fp32"
+    ) -> Encoder:
+        return _KeptEncoder(self, self._vlm.encoder(norms, precision))
+
+    def encode(self, encoder: Encoder, images: torch.Tensor) -> np.ndarray:
+        key = _key(encoder, images)
         if key in self._kept:
             kept, seconds = self._kept[key]
             self._kept.move_to_end(key)
             self.saved += seconds
-            # A new tensor: one made in inference mode must not meet autograd later.
-            return torch.from_numpy(kept.copy())
+            return kept.copy()
         began = time.perf_counter()
-        features = self._vlm.encode_images(images, normalize)
-        self._kept[key] = (features.numpy().copy(), time.perf_counter() - began)
+        features = encoder(images)
+        self._kept[key] = (features.copy(), time.perf_counter() - began)
         self._bytes += features.nbytes
         while self._bytes > KEPT_BYTES:
             self._bytes -= self._kept.popitem(last=False)[1][0].nbytes
         return features
 
-    def _key(self, images: torch.Tensor, normalize: bool) -> bytes:
-        key = hashlib.blake2b(f"{images.dtype} {tuple(images.shape)} {normalize}".encode())
-        for parameter in self._vlm.norm_parameters("image").values():
-            key.update(parameter.detach().numpy().data)
-        key.update(images.contiguous().numpy().data)
-        return key.digest()
+
+class _KeptEncoder(Encoder):
+    """An encoder that asks the model's memory first."""
+
+    def __init__(self, memory: KeepsEncodings, encoder: Encoder) -> None:
+        self._memory, self._encoder = memory, encoder
+        self.fingerprint, self.dim = encoder.fingerprint, encoder.dim
+
+    def __call__(self, images: torch.Tensor) -> np.ndarray:
+        return self._memory.encode(self._encoder, images)
 
 
-def keeping_encodings(vlm: VLM) -> VLM:
+def _key(encoder: Encoder, images: torch.Tensor) -> bytes:
+    facts = f"{encoder.fingerprint} {images.dtype} {tuple(images.shape)}"
+    key = hashlib.blake2b(facts.encode())
+    key.update(images.contiguous().numpy().data)
+    return key.digest()
+
+
+def keeping_encodings(vlm: VLM, on_cpu: bool = True) -> VLM:
     """The model with a memory; as it is on a GPU, where encoding is quicker than the book-keeping.
 
     ``saved_seconds`` reads the memory's account.
     """
-    on_cpu = all(p.device.type == "cpu" for p in vlm.norm_parameters("image").values())
     return cast("VLM", KeepsEncodings(vlm)) if on_cpu else vlm
 
 

@@ -16,9 +16,10 @@ from ttgcd.bench.memory import PeakMemory
 from ttgcd.bench.realigned import RealignedOnDisk
 from ttgcd.bench.results import Job, Row
 from ttgcd.datasets import Benchmark, load_benchmark
+from ttgcd.engines.first import first_features
 from ttgcd.engines.local import run
 from ttgcd.evaluation import accuracy_by_part, score_stream
-from ttgcd.methods.base import Task, encode_images
+from ttgcd.methods.base import Caller, Task
 from ttgcd.methods.registry import load_method
 from ttgcd.prototypes.count import estimate_novel_count
 from ttgcd.streams.base import Source
@@ -106,28 +107,24 @@ class Bench:
         """Novel classes estimated from the whole stream, once for all methods and seeds."""
         key = (job.benchmark, str(job.options), job.stream, job.limit, job.model, job.novel)
         if key not in self._estimates:
-            vlm.reset()
-            task = Task(("any",), np.zeros((1, vlm.dim), np.float32), 0, vlm=vlm)
             stream = Stream(source, as_decoded if isinstance(source, Decoded) else vlm.preprocess)
-            features = [encode_images(task, batch.images) for batch in stream]
+            features = first_features(stream, vlm.encoder())
             self._estimates[key] = estimate_novel_count(
-                np.concatenate(features),
-                n_known,
-                kmeans="plain" if job.novel == "estimated-plain" else "auto",
+                features, n_known, kmeans="plain" if job.novel == "estimated-plain" else "auto"
             ).novel
         return self._estimates[key]
 
     def encoder_alone(self, source: Source, vlm: VLM, batch_size: int) -> dict[str, float]:
         """Milliseconds of one forward pass of the pretrained encoder, and its peak memory."""
-        vlm.reset()
-        task = Task(("any",), np.zeros((1, vlm.dim), np.float32), 0, vlm=vlm)
+        encode = vlm.encoder()
         to_images = as_decoded if isinstance(source, Decoded) else vlm.preprocess
         batch = next(iter(Stream(source, to_images, batch_size=batch_size)))
         seconds = []
         memory = PeakMemory()
         for _ in range(FORWARDS):
             began = time.perf_counter()
-            encode_images(task, batch.images, batch_size)
+            assert batch.images is not None
+            encode(batch.images)
             seconds.append(time.perf_counter() - began)
         return {
             "forward_ms": 1000 * float(np.median(seconds)),
@@ -152,7 +149,6 @@ class Bench:
             vlm=vlm,
             logit_scale=vlm.logit_scale,
             seed=job.seed,
-            realigned=None if self._cost else self._realigned,
         )
         config = fit_warmup(job.config, len(source))
         method = load_method(job.method, **config)
@@ -165,8 +161,11 @@ class Bench:
 
         clock = BatchClock(stream, saved, config.get("warmup", 0))
         realigned_before, before = self._realigned.saved, saved()
-        result = run(method, task, clock, sinks=[clock])
-        result.timings["method"] += saved() - before
+        caller = Caller()
+        caller.realigned = None if self._cost else self._realigned
+        result = run(method, task, clock, sinks=[clock], caller=caller)
+        # A row's method is charged with its encoding, read back or not.
+        result.timings["method"] += result.timings["encode"] + saved() - before
         stream_gb = _gigabytes(clock.stream_bytes(), source)
         warmup_gb = _gigabytes(clock.warmup_bytes, source)
         peak = max(stream_gb or 0.0, warmup_gb or 0.0)

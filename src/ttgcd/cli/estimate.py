@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
 
     from ttgcd.prototypes.count import CountEstimate
@@ -105,37 +103,18 @@ def run(args: argparse.Namespace) -> int:
 
 def _features(args: argparse.Namespace, source, wanted: int) -> np.ndarray:  # type: ignore[no-untyped-def]
     """Zero-shot features of the first ``wanted`` samples in stream order."""
-    import numpy as np
-
-    from ttgcd.errors import InputError
+    from ttgcd.engines.first import first_features
     from ttgcd.streams.stream import Stream
 
-    shuffle = args.seed if args.shuffle else None
-    encode: Callable[[Any], np.ndarray] | None = None
-    preprocess = None
+    encoder = preprocess = None
     if source.kind == "images":
-        import torch
-
         from ttgcd.cli.discover import default_model
         from ttgcd.vlm import load_vlm
 
         vlm = load_vlm(args.model or default_model(), args.device)
-        preprocess = vlm.preprocess
-
-        @torch.inference_mode()
-        def encode(images: Any) -> np.ndarray:
-            return vlm.encode_images(images).float().cpu().numpy()
-
-    parts: list[np.ndarray] = []
-    with Stream(source, preprocess, shuffle_seed=shuffle) as stream:
-        for batch in stream:
-            given: Any = batch.features if encode is None else encode(batch.images)
-            parts.append(given)
-            if sum(map(len, parts)) >= wanted:
-                break
-    if not parts:
-        raise InputError(f"{', '.join(args.source)}: no readable sample")
-    return np.concatenate(parts)[:wanted]
+        encoder, preprocess = vlm.encoder(), vlm.preprocess
+    shuffle = args.seed if args.shuffle else None
+    return first_features(Stream(source, preprocess, shuffle_seed=shuffle), encoder, wanted)
 
 
 def _plot(estimate: CountEstimate, n_known: int, path: Path) -> None:

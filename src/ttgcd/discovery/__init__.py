@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["Discovery", "Settings", "discover"]
 
 
-def _no_progress(phase: str, done: int, total: int) -> None:
-    """Default of ``progress``."""
-
-
 @dataclass(frozen=True)
 class Discovery:
     """What a run found; everything is also in the files of ``out``."""
@@ -87,7 +83,7 @@ def discover(
     """
     settings = settings if settings is not None else Settings(**options)
     from ttgcd.discovery.inputs import prepare
-    from ttgcd.discovery.outcome import read_outcome, write_outcome
+    from ttgcd.discovery.outcome import counted, read_outcome, write_outcome
     from ttgcd.discovery.sanity import late_classes_of
     from ttgcd.engines.folder import FolderRun, run_to_folder
     from ttgcd.engines.manifest import Clock
@@ -105,16 +101,16 @@ def discover(
     opened = open_source(source)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        inputs = prepare(opened, settings, progress or _no_progress)
+        inputs = prepare(opened, settings)
         task, method = inputs.task, settings.make_method()
-        summary = StreamSummary(task.n_known, task.novel, seed=settings.seed)
+        summary = StreamSummary(task.n_known, task.novel or 0, seed=settings.seed)
 
         def finishing(run: FolderRun) -> None:
             said = {str(w.message) for w in caught if issubclass(w.category, UserWarning)}
-            notes = inputs.notes + sorted(said)
+            notes = inputs.notes + counted(run) + sorted(said)
             buffered = getattr(method, "warmup", 0)
             notes += late_classes_of(run.out / "assignments.parquet", buffered, task.known)
-            write_outcome(run, method, inputs, summary, clock, command, notes)
+            write_outcome(run, method, inputs, summary, clock, command, notes, progress)
 
         run_to_folder(
             method,
@@ -127,6 +123,7 @@ def discover(
             overwrite=overwrite,
             finishing=finishing,
             say=inputs.notes.append,
+            progress=progress,
         )
     return Discovery(**read_outcome(Path(out)))
 
@@ -136,7 +133,6 @@ def _identity(settings: Settings, inputs: Inputs) -> dict[str, Any]:
     vlm = inputs.task.vlm
     return {
         **{key: value for key, value in settings.describe().items() if key != "model"},
-        "novel": inputs.task.novel,
         "model_fingerprint": None if vlm is None else vlm.fingerprint,
         "input": inputs.source.fingerprint(),
         "anchors": hashlib.sha256(inputs.task.anchors.tobytes()).hexdigest(),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ttgcd.methods.base import Method, Task, category_name
+from ttgcd.methods.base import Method, Task, named_category
 from ttgcd.prototypes.naming import suggest_names
 from ttgcd.vlm.anchors import text_anchors
 
@@ -22,24 +23,17 @@ def describe_categories(
     """One record a category, in the order of their ids."""
     prototypes = method.prototypes()
     names = _suggestions(task, prototypes, words)
-    bank = getattr(method, "bank", None)
-    records = []
-    for category in range(len(counts)):
-        known = category < task.n_known
-        record: dict[str, Any] = {
-            "id": category,
-            "kind": "known" if known else "novel",
-            "name": category_name(task.known, category),
-            "suggested_names": [] if known else names.get(category, []),
-            "count": int(counts[category]),
-            "exemplars": list(exemplars[category]),
-        }
-        if known and bank is not None:
-            evidence = float(bank.evidence[category])
-            record["evidence"] = evidence if np.isfinite(evidence) else None
-            record["active"] = bool(bank.active[category])
-        records.append(record)
-    return records
+    records = method.categories()
+    records += [named_category(task.known, c) for c in range(len(records), len(counts))]
+    return [
+        replace(
+            record,
+            suggested_names=tuple(names.get(record.id, ())),
+            count=int(counts[record.id]) if record.id < len(counts) else 0,
+            exemplars=tuple(exemplars[record.id]) if record.id < len(exemplars) else (),
+        ).as_json()
+        for record in records
+    ]
 
 
 def _suggestions(

@@ -1,19 +1,17 @@
-"""From settings and a source to a task: model, anchors, number of novel categories."""
+"""From settings and a source to a task: model and anchors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ttgcd.discovery.sanity import check_count
 from ttgcd.discovery.settings import Settings
 from ttgcd.errors import InputError
-from ttgcd.methods.base import Task, encode_images
+from ttgcd.methods.base import Task
 from ttgcd.prototypes.bank import normalise
-from ttgcd.prototypes.count import estimate_novel_count
 from ttgcd.streams.arrays import Rows
 from ttgcd.streams.base import Source
 from ttgcd.streams.stream import Stream
@@ -38,7 +36,6 @@ class Inputs:
     task: Task
     settings: Settings
     notes: list[str] = field(default_factory=list)
-    count_trace: list[tuple[int, float]] = field(default_factory=list)
 
     def stream(self, place: int = 0, index: int = 0) -> Stream:
         """The stream from a place on (see ``Stream``)."""
@@ -58,10 +55,8 @@ def make_stream(
     )
 
 
-def prepare(
-    source: Source, settings: Settings, progress: Callable[[str, int, int], None]
-) -> Inputs:
-    """Load the model, encode the names, settle L."""
+def prepare(source: Source, settings: Settings) -> Inputs:
+    """Load the model, encode the names."""
     notes = [*source.notes(), *check_count(settings.novel_count() or 0, len(source))]
     vlm: VLM | None = None
     scale = 100.0
@@ -89,21 +84,16 @@ def prepare(
         anchors = text_anchors(vlm, settings.names(), settings.templates)
         if settings.model == "mini":
             notes.append(MINI_NOTE)
-    novel = settings.novel_count()
     task = Task(
         known=settings.names(),
         anchors=anchors,
-        novel=novel or 0,
+        novel=settings.novel_count(),
         vlm=vlm,
         logit_scale=scale,
         seed=settings.seed,
         templates=tuple(settings.templates),
-        progress=progress,
     )
-    inputs = Inputs(source, task, settings, notes)
-    if novel is None:
-        _estimate(inputs)
-    return inputs
+    return Inputs(source, task, settings, notes)
 
 
 def read_anchors(path: str, n_known: int) -> np.ndarray:
@@ -123,34 +113,3 @@ def read_anchors(path: str, n_known: int) -> np.ndarray:
     if not np.isfinite(rows).all() or not rows.any(axis=1).all():
         raise InputError(f"anchors {path!r} contain NaN, infinite or zero rows")
     return rows
-
-
-def _estimate(inputs: Inputs) -> None:
-    """Settle L on the buffer's zero-shot features (Sec. 5.3)."""
-    from dataclasses import replace
-
-    features = buffer_features(inputs)
-    n_known = inputs.task.n_known
-    estimate = estimate_novel_count(features, n_known, seed=inputs.settings.seed)
-    inputs.task = replace(inputs.task, novel=estimate.novel)
-    inputs.count_trace = list(estimate.trace)
-    inputs.notes.append(
-        f"estimated {estimate.novel} novel categories from the first {len(features):,} samples "
-        "(silhouette); give the number if you know better"
-    )
-
-
-def buffer_features(inputs: Inputs) -> np.ndarray:
-    """Zero-shot features of the first W samples of the stream."""
-    wanted = getattr(inputs.settings.make_method(), "warmup", 1024)
-    parts: list[Any] = []
-    stream = inputs.stream()
-    for batch in stream:
-        parts.append(
-            batch.features
-            if batch.features is not None
-            else encode_images(inputs.task, batch.images)
-        )
-        if sum(map(len, parts)) >= wanted:
-            break
-    return np.concatenate(parts)[:wanted]

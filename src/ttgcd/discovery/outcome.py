@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ def write_outcome(
     clock: Clock,
     command: Sequence[str],
     notes: list[str],
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> None:
     """Write categories.json, run.json and report.html into ``run.out``."""
     settings, task = inputs.settings, inputs.task
@@ -58,8 +59,10 @@ def write_outcome(
         "samples": run.samples,
         "rejected": run.rejected,
         "resumed_at": run.resumed_at,
-        "novel": task.novel,
-        "count_trace": [[int(k), float(score)] for k, score in inputs.count_trace],
+        "novel": method.novel,
+        "count_trace": []
+        if run.estimate is None
+        else [list(point) for point in run.estimate.trace],
         "notes": notes,
         "health": health,
         "scores": scores,
@@ -71,8 +74,18 @@ def write_outcome(
         summary=summary,
         source=inputs.source,
         labels=None if settings.labels is None else read_labels(settings.labels),
-        progress=task.progress,
+        progress=progress,
     )
+
+
+def counted(run: FolderRun) -> list[str]:
+    """What a user should know when L was estimated."""
+    if run.estimate is None:
+        return []
+    return [
+        f"estimated {run.estimate.novel} novel categories from the first samples (silhouette); "
+        "give the number if you know it"
+    ]
 
 
 def read_outcome(out: Path) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from typing import Any
 from ttgcd.data import path as data_path
 from ttgcd.errors import InputError
 from ttgcd.methods.base import DEFAULT_TEMPLATES, Method
-from ttgcd.methods.pact import PRESETS
-from ttgcd.methods.registry import load_method
+from ttgcd.methods.registry import PRESETS, load_method
 from ttgcd.streams.labels import read_names
 from ttgcd.vlm import DEFAULT as DEFAULT_MODEL
 from ttgcd.vlm.anchors import check_names, check_templates
@@ -73,11 +72,11 @@ class Settings:
         return count
 
     def make_method(self) -> Method:
-        if self.method != "pact":
-            return load_method(self.method, **self.changes)
-        if self.preset not in PRESETS:
-            raise InputError(f"unknown preset {self.preset!r}: choose one of {', '.join(PRESETS)}")
-        return load_method("pact", **{**PRESETS[self.preset], **self.changes})
+        return load_method(self.method, self._preset(), **self.changes)
+
+    def _preset(self) -> str | None:
+        """The named configuration; methods without any have only their defaults."""
+        return self.preset if self.method in PRESETS else None
 
     def words(self) -> tuple[str, ...]:
         """The vocabulary for naming novel categories; empty when names are not wanted."""
@@ -96,7 +95,7 @@ class Settings:
         """The settings that decide the answers, as JSON."""
         return {
             "method": self.method,
-            "preset": self.preset if self.method == "pact" else None,
+            "preset": self._preset(),
             "config": self.make_method().config(),
             "known": list(self.names()),
             "novel": self.novel_count() if self.novel_count() is not None else "auto",

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from ttgcd.engines.checkpoint import Checkpoints
 from ttgcd.engines.consumed import Consumed
-from ttgcd.engines.local import Sink, drive
+from ttgcd.engines.features import FeatureFile
 from ttgcd.engines.output import INPUT, OutputFolder, plain
 from ttgcd.engines.rejected import RejectedFile
+from ttgcd.engines.session import Session, Sink
 from ttgcd.engines.signals import StopRequest, stop_requests
 from ttgcd.engines.table import AssignmentTable
 from ttgcd.errors import InputError
-from ttgcd.methods.base import Method, Task
+from ttgcd.methods.base import Caller, Method, Task
+from ttgcd.prototypes.count import CountEstimate
 from ttgcd.storage.durable import writing
 from ttgcd.storage.state import State
 from ttgcd.storage.state_files import load_values, save_state
 from ttgcd.streams.base import Batch
 from ttgcd.streams.stream import Stream
+
+#: Features of all samples, beside the state.
+FEATURES = "features.npy"
 
 
 class StatefulSink(Sink, Protocol):
@@ -42,6 +47,7 @@ class FolderRun:
     rejected: int
     resumed_at: int | None = None  # stream index at which this process went on, None from the start
     already_complete: bool = False  # there was nothing left to do
+    estimate: CountEstimate | None = None  # how L was found, when it was not given
     timings: dict[str, float] = field(default_factory=dict)  # of this process
 
 
@@ -59,6 +65,7 @@ def run_to_folder(
     checkpoint_every_batches: int | None = None,
     finishing: Callable[[FolderRun], None] | None = None,
     say: Callable[[str], None] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> FolderRun:
     """Start ``method`` on ``task`` and leave assignments, state and rejected samples in ``out``.
 
@@ -67,7 +74,8 @@ def run_to_folder(
     with other settings is refused. ``settings["input"]`` describes the input; see
     ``ttgcd.engines.consumed`` for inputs that have changed when a run goes on. ``finishing`` writes
     further files before the folder counts as finished: after a crash in it, ``resume`` calls it
-    again. ``say`` is told what a user should know. ``task.progress`` hears of the phase "stream".
+    again. ``say`` is told what a user should know, ``progress`` hears of the phase "stream" and of
+    what the method does within a batch.
 
     Stopped by SIGINT, SIGTERM or SIGHUP it raises ``Interrupted`` after a checkpoint.
     """
@@ -82,6 +90,7 @@ def run_to_folder(
         if standing != "unfinished" or overwrite:  # nothing there, or nothing to keep
             folder.begin(settings)
         run = _Run(method, task, make_stream, folder, settings, sinks, say or (lambda line: None))
+        run.hears = progress or run.hears
         run.every_seconds = checkpoint_every_seconds
         run.every_batches = checkpoint_every_batches
         with stop_requests() as stop:
@@ -102,8 +111,8 @@ def _complete(folder: OutputFolder) -> FolderRun:
     return FolderRun(folder.path, **counts, already_complete=True)
 
 
-class _Run:
-    """One process's part of a run."""
+class _Run(Caller):
+    """One process's part of a run: what drives the session, and whom the method turns to."""
 
     stop: StopRequest
     every_seconds: float
@@ -120,27 +129,33 @@ class _Run:
         say: Callable[[str], None],
     ) -> None:
         self.method = method
-        self.task = replace(task, checkpoint=self._epoch_done)
+        self.task = task
         self.make_stream = make_stream
         self.folder = folder
         self.settings = settings
         self.say = say
+        self.hears: Callable[[str, int, int], None] = lambda phase, done, total: None
         self.table = AssignmentTable(folder.progress / "parts", task.known)
-        self.sinks: tuple[StatefulSink, ...] = (self.table, *sinks)
+        self.features = FeatureFile(folder.progress / "features.npy")
+        self.sinks: tuple[StatefulSink, ...] = (self.table, self.features, *sinks)
         self.rejected = RejectedFile(folder.progress / "rejected.csv")
         self.checkpoints = Checkpoints(folder.progress)
         self.resumed_at: int | None = None
         self.timings: dict[str, float] = {}
         self._place = 0  # where reading goes on after the last whole batch
 
+    def progress(self, phase: str, done: int, total: int) -> None:
+        self.hears(phase, done, total)
+
     # -- the stream ---------------------------------------------------------------------------
 
     def stream_through(self) -> None:
-        self.method.start(self.task)
+        self.session = Session(self.method, self.task, self.sinks, caller=self, store=self.features)
         self._go_on()
         self._saved_at, self._saved_batches = time.monotonic(), self.table.batches
         with self.stream:
-            self.timings = drive(self.method, self._batches(), self.sinks, self._batch_done)
+            self.session.drive(self._batches(), self._batch_done)
+        self.timings = self.session.seconds
 
     def _batches(self) -> Iterator[Batch]:
         yield from self.stream
@@ -154,7 +169,7 @@ class _Run:
         self._take_rejected()
         self._place = batch.next_position
         self.consumed.advance(self._place)
-        self.task.progress("stream", self._place, self.stream.total)
+        self.progress("stream", self._place, self.stream.total)
         if self.stop or self._due():
             self._checkpoint(self.method.state_dict())
         self.stop.obey()
@@ -172,7 +187,7 @@ class _Run:
             return True
         return time.monotonic() - self._saved_at >= self.every_seconds
 
-    def _epoch_done(self, state: State) -> None:
+    def checkpoint(self, state: State) -> None:
         """The method has got on within a batch (an epoch of the warm-up)."""
         self._checkpoint(state, within_batch=True)
         self.stop.obey()
@@ -187,10 +202,9 @@ class _Run:
         seen = state.values["seen"]
         if seen == 0 and not within_batch:
             return
-        states = {"method": state}
+        states = {"method": state, "session": self.session.state()}
         values: dict[str, Any] = {"index": seen, "place": 0, "consumed": self.consumed.values()}
         if seen == self.table.samples:
-            self.table.close_part()
             values["place"] = self._place
             values["rejected"] = self.rejected.values()
             states |= {f"sink {number}": sink.state() for number, sink in enumerate(self.sinks)}
@@ -218,8 +232,9 @@ class _Run:
         else:
             self.rejected.begin()
             self.table.remove_parts()
+            self.features.path.unlink(missing_ok=True)
         if found and self.consumed.matches(values["consumed"]):
-            self.method.load_state_dict(states["method"])
+            self.session.load(states["method"], states["session"])
             self.resumed_at = values["index"]
         elif found and values["index"] > 0:
             answered, rejected = self.table.answered_ids(), self.rejected.ids()
@@ -254,8 +269,15 @@ class _Run:
         if counts["samples"] == 0:
             raise InputError("no readable sample in the input: rejected.csv has the reasons")
         self.table.finish(out / "assignments.parquet")
+        self.features.finish(self.folder.state / FEATURES)
         state = self.method.state_dict()
         values = {**state.values, **counts, "settings": self.settings}
         with writing(out):
             save_state(self.folder.state, State(state.arrays, values))
-        return FolderRun(out, **counts, resumed_at=self.resumed_at, timings=self.timings)
+        return FolderRun(
+            out,
+            **counts,
+            resumed_at=self.resumed_at,
+            timings=self.timings,
+            estimate=self.session.estimate,
+        )

@@ -1,7 +1,8 @@
 """``assignments.parquet``: one row a sample, in stream order, written as the stream goes by.
 
-Rows wait in memory while the method may still revise them. Settled rows go to closed part files;
-at the end the parts are put together. How often parts were closed leaves no trace in the result.
+Rows go to closed part files as they come. What a method says later about a row on disk is kept in
+a log of revisions; at the end parts and revisions are put together, and merged categories get the
+id they were merged into. How often parts were closed leaves no trace in the result.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from ttgcd.engines.revisions import RevisionLog
 from ttgcd.errors import InputError
-from ttgcd.methods.answer import Answer
+from ttgcd.methods.answer import Answer, Merged
 from ttgcd.methods.base import category_name
 from ttgcd.storage.durable import write_atomic, writing
 from ttgcd.storage.state import State
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 FORMAT = "ttgcd.assignments/1"
 ROWS_PER_GROUP = 65_536
+#: Open rows beyond which they are put on disk although they may still be revised.
+MOST_OPEN = 4 * ROWS_PER_GROUP
 _UNANSWERED = -1
 _COLUMNS: dict[str, Any] = {
     "category": np.int64,
@@ -37,121 +41,136 @@ _COLUMNS: dict[str, Any] = {
     "final": np.bool_,
     "batch": np.int64,
 }
+_SAID = ("category", "score", "margin", "novelty", "final")
 
 
 class AssignmentTable:
     """Collects answers and writes them to part files in ``folder``.
 
-    Memory holds the rows that are not settled plus at most ``rows_per_group`` settled ones.
+    Memory holds at most ``most_open`` rows and a bounded number of revisions.
     """
 
     def __init__(
-        self, folder: Path, known: Sequence[str], rows_per_group: int = ROWS_PER_GROUP
+        self,
+        folder: Path,
+        known: Sequence[str],
+        rows_per_group: int = ROWS_PER_GROUP,
+        most_open: int = MOST_OPEN,
     ) -> None:
         self.folder = folder
         self.known = tuple(known)
         self.rows_per_group = rows_per_group
+        self.most_open = most_open
         self.batches = 0
+        self.aliases: dict[int, int] = {}
         self._parts: list[tuple[int, str]] = []  # rows and sha256 of each closed part
+        self._revisions = RevisionLog(folder)
         self._base = 0  # stream index of the first row in memory
         self._ids: list[str] = []
         self._rows = {name: np.empty(0, dtype) for name, dtype in _COLUMNS.items()}
 
     @property
     def samples(self) -> int:
-        """Rows so far, settled or not."""
+        """Rows so far, on disk or not."""
         return self._base + len(self._ids)
 
     def write(self, batch: Batch | None, rows: Answer) -> None:
         if batch is not None:
             self._arrive(batch)
         self._answer(rows)
-        if self._settled() >= self.rows_per_group:
+        for event in rows.events:
+            if isinstance(event, Merged):
+                self.aliases[event.category] = event.into
+        open_rows = len(self._ids)
+        if open_rows >= self.most_open or (
+            open_rows >= self.rows_per_group and self._rows["final"][:open_rows].all()
+        ):
             self.close_part()
 
     def _arrive(self, batch: Batch) -> None:
         if batch.start != self.samples:
             raise RuntimeError(f"sample {batch.start} arrives where {self.samples} is due")
+        begin, end = len(self._ids), len(self._ids) + len(batch)
         self._ids.extend(batch.ids)
+        if end > len(self._rows["category"]):  # doubling: arriving stays linear in all
+            room = max(end, 2 * len(self._rows["category"])) - begin
+            for name, column in self._rows.items():
+                self._rows[name] = np.concatenate([column[:begin], np.zeros(room, column.dtype)])
         fill = {"category": _UNANSWERED, "first": _UNANSWERED, "batch": self.batches}
-        for name, dtype in _COLUMNS.items():
-            new = np.full(len(batch), fill.get(name, 0), dtype)
-            self._rows[name] = np.concatenate([self._rows[name], new])
+        for name in _COLUMNS:
+            self._rows[name][begin:end] = fill.get(name, 0)
         self.batches += 1
 
     def _answer(self, rows: Answer) -> None:
+        if len(rows) and (rows.index.min() < 0 or rows.index.max() >= self.samples):
+            raise RuntimeError("the method answers for samples that are unknown")
+        on_disk = rows.index < self._base
+        if on_disk.any():
+            self._revisions.add(rows.at(on_disk))
+            rows = rows.at(~on_disk)
         at = rows.index - self._base
-        if len(at) and (at.min() < 0 or at.max() >= len(self._ids)):
-            raise RuntimeError("the method answers for samples that are settled or unknown")
         if self._rows["final"][at].any():
             raise RuntimeError("the method revises rows that it has called final")
         fresh = np.flatnonzero(self._rows["first"][at] == _UNANSWERED)[::-1]
         self._rows["first"][at[fresh]] = rows.category[fresh]  # reversed: the earliest row wins
-        for name in ("category", "score", "margin", "novelty", "final"):
+        for name in _SAID:
             self._rows[name][at] = getattr(rows, name)  # later rows win: they are revisions
-
-    def _settled(self) -> int:
-        """Rows at the front that will not change any more."""
-        final = self._rows["final"]
-        return len(final) if final.all() else int(final.argmin())
 
     # -- parts --------------------------------------------------------------------------------
 
     def close_part(self) -> None:
-        """Put the settled rows into a closed part file."""
-        count = self._settled()
-        if count:
-            self._write_part(count)
-
-    def _write_part(self, count: int) -> None:
+        """Put the rows in memory into a closed part file."""
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
+        count = len(self._ids)
+        if not count:
+            return
+        rows = {name: pa.array(column[:count]) for name, column in self._rows.items()}
         buffer = io.BytesIO()
-        pq.write_table(self._arrow(count), buffer, compression="zstd")
+        pq.write_table(
+            pa.table({"id": pa.array(self._ids, pa.string()), **rows}), buffer, compression="zstd"
+        )
         data = buffer.getvalue()
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             write_atomic(self._part(len(self._parts)), data)
         self._parts.append((count, hashlib.sha256(data).hexdigest()))
         self._base += count
-        del self._ids[:count]
-        self._rows = {name: column[count:].copy() for name, column in self._rows.items()}
+        self._ids = []
+        self._rows = {name: np.empty(0, dtype) for name, dtype in _COLUMNS.items()}
 
     def _part(self, number: int) -> Path:
         return self.folder / f"part-{number:06d}.parquet"
 
-    def _arrow(self, count: int) -> pyarrow.Table:
-        import pyarrow as pa
+    def _checked_part(self, number: int) -> bytes:
+        path = self._part(number)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise InputError(
+                f"cannot read {str(path)!r}: {error.strerror}. Start again with `overwrite=True`"
+            ) from None
+        if hashlib.sha256(data).hexdigest() != self._parts[number][1]:
+            raise InputError(f"{str(path)!r} is damaged. Start again with `overwrite=True`")
+        return data
 
-        rows = {name: column[:count] for name, column in self._rows.items()}
-        category, n_known = rows["category"], len(self.known)
-        unanswered = np.flatnonzero(category == _UNANSWERED)
-        if len(unanswered):
-            sample = self._ids[unanswered[0]]
-            raise RuntimeError(f"the method gave no answer for sample {sample!r}")
-        kinds = np.where(category < n_known, "known", "novel")
-        names = [category_name(self.known, c) for c in category.tolist()]
-        columns = [
-            pa.array(self._ids[:count], pa.string()),
-            pa.array(category, pa.int32()),
-            pa.array(kinds, pa.string()),
-            pa.array(names, pa.string()),
-            pa.array(rows["score"]),
-            pa.array(rows["margin"]),
-            pa.array(rows["batch"], pa.int64()),
-            pa.array(category != rows["first"]),
-            pa.array(rows["novelty"]),
-        ]
-        return pa.Table.from_arrays(columns, schema=schema())
+    def _read_parts(self) -> Iterator[tuple[int, pyarrow.Table]]:
+        """Every part and the stream index of its first row."""
+        import pyarrow.parquet as pq
+
+        start = 0
+        for number, (count, _) in enumerate(self._parts):
+            yield start, pq.read_table(io.BytesIO(self._checked_part(number)))
+            start += count
 
     # -- the end ------------------------------------------------------------------------------
 
     def finish(self, path: Path) -> None:
-        """The stream is over: every row is settled. Put the parts together at ``path``."""
+        """The stream is over: put parts, revisions and aliases together at ``path``."""
         import pyarrow.parquet as pq
 
-        if self._ids:
-            self._write_part(len(self._ids))
+        self.close_part()
 
         def merge(file: IO[bytes]) -> None:
             with pq.ParquetWriter(file, schema(), compression="zstd") as writer:
@@ -166,7 +185,8 @@ class AssignmentTable:
         import pyarrow as pa
 
         waiting: list[pa.Table] = []
-        for table in self._read_parts():
+        for start, part in self._read_parts():
+            table = self._settled(start, part)
             while table.num_rows:
                 room = self.rows_per_group - sum(t.num_rows for t in waiting)
                 waiting.append(table.slice(0, room))
@@ -177,62 +197,95 @@ class AssignmentTable:
         if waiting:
             yield pa.concat_tables(waiting).combine_chunks()
 
-    def _read_parts(self) -> Iterator[pyarrow.Table]:
-        import pyarrow.parquet as pq
+    def _settled(self, start: int, part: pyarrow.Table) -> pyarrow.Table:
+        """The last word on the rows of a part, as the file shows them."""
+        import pyarrow as pa
 
-        for number in range(len(self._parts)):
-            yield pq.read_table(io.BytesIO(self._checked_part(number)), schema=schema())
-
-    def _checked_part(self, number: int) -> bytes:
-        path = self._part(number)
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise InputError(
-                f"cannot read {str(path)!r}: {error.strerror}. Start again with `overwrite=True`"
-            ) from None
-        if hashlib.sha256(data).hexdigest() != self._parts[number][1]:
-            raise InputError(f"{str(path)!r} is damaged. Start again with `overwrite=True`")
-        return data
+        rows = {name: part.column(name).to_numpy().copy() for name in _COLUMNS}
+        for said in self._revisions.between(start, start + part.num_rows):
+            at = said["index"] - start
+            if rows["final"][at].any():
+                raise RuntimeError("the method revises rows that it has called final")
+            for name in _SAID:
+                rows[name][at] = said[name]
+        unanswered = np.flatnonzero(rows["category"] == _UNANSWERED)
+        if len(unanswered):
+            sample = part.column("id")[int(unanswered[0])]
+            raise RuntimeError(f"the method gave no answer for sample {str(sample)!r}")
+        category = resolve_aliases(rows["category"], self.aliases)
+        n_known = len(self.known)
+        highest = int(category.max(initial=0))
+        names = pa.array([category_name(self.known, c) for c in range(highest + 1)], pa.string())
+        columns = [
+            part.column("id"),
+            pa.array(category, pa.int32()),
+            pa.array(["known", "novel"]).take(pa.array((category >= n_known).astype(np.int8))),
+            names.take(pa.array(category)),
+            pa.array(rows["score"]),
+            pa.array(rows["margin"]),
+            pa.array(rows["batch"], pa.int64()),
+            pa.array(category != rows["first"]),
+            pa.array(rows["novelty"]),
+        ]
+        return pa.Table.from_arrays(columns, schema=schema())
 
     # -- memory -------------------------------------------------------------------------------
 
     def state(self) -> State:
-        """What is not in closed parts, and which parts count."""
+        """Which parts and revisions count; no row stays in memory only."""
+        self.close_part()
         values = {
             "parts": [list(part) for part in self._parts],
             "batches": self.batches,
             "base": self._base,
-            "ids": list(self._ids),
+            "aliases": sorted(self.aliases.items()),
+            **self._revisions.state().values,
         }
-        return State(dict(self._rows), values)
+        return State({}, values)
 
     def load(self, state: State) -> None:
         """Go on from ``state``; later parts, written after it, are removed."""
         values = state.values
         self._parts = [(int(rows), str(digest)) for rows, digest in values["parts"]]
         self.batches = values["batches"]
+        self.aliases = {int(merged): int(into) for merged, into in values["aliases"]}
         self._base = values["base"]
-        self._ids = list(values["ids"])
-        self._rows = {name: np.array(state.arrays[name], dtype) for name, dtype in _COLUMNS.items()}
+        self._ids = []
+        self._rows = {name: np.empty(0, dtype) for name, dtype in _COLUMNS.items()}
+        self._revisions.load(state)
         for number in range(len(self._parts)):
             self._checked_part(number)
-        self.remove_parts(len(self._parts))
+        self.remove_parts(len(self._parts), keep_revisions=True)
 
-    def remove_parts(self, first: int = 0) -> None:
-        """Remove part files numbered ``first`` and above."""
+    def remove_parts(self, first: int = 0, keep_revisions: bool = False) -> None:
+        """Remove part files numbered ``first`` and above, and with them the revisions."""
         keep = {self._part(number).name for number in range(first)}
         with writing(self.folder):
             if self.folder.exists():
                 for name in sorted(os.listdir(self.folder)):
                     if name.startswith("part-") and name not in keep:
                         (self.folder / name).unlink()
+        if not keep_revisions:
+            self._revisions.remove()
 
     def answered_ids(self) -> Iterator[str]:
         """Ids of all rows so far, in stream order."""
-        for table in self._read_parts():
+        for _, table in self._read_parts():
             yield from table.column("id").to_pylist()
         yield from self._ids
+
+
+def resolve_aliases(category: np.ndarray, aliases: dict[int, int]) -> np.ndarray:
+    """The category that each id stands for, through any chain of merges."""
+    if not aliases:
+        return category
+    stands_for = np.arange(max(int(category.max(initial=0)), *aliases, *aliases.values()) + 1)
+    for merged in aliases:
+        into = merged
+        while into in aliases:
+            into = aliases[into]
+        stands_for[merged] = into
+    return stands_for[category]
 
 
 def schema() -> pyarrow.Schema:

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 import torch
 from torch.nn import functional as F
 
+from ttgcd.methods.adapting import Forward, OneLoss, Split
 from ttgcd.methods.losses import entropies
-from ttgcd.methods.skeleton import Forward, OneLoss, Split
 from ttgcd.vlm.base import Tower
 
 
@@ -24,9 +24,8 @@ class BatClip(OneLoss):
 
     def text_anchors(self) -> torch.Tensor:
         """The mean of the unit prompt features over the templates, normalised again."""
-        assert self.task.vlm is not None
         parts = [
-            self.task.vlm.encode_texts([template.replace("{}", name) for name in self.task.known])
+            self.model.encode_texts([template.replace("{}", name) for name in self.task.known])
             for template in self.task.templates
         ]
         return F.normalize(torch.stack(parts).mean(dim=0), dim=-1)

@@ -1,33 +1,33 @@
-"""Methods on a frozen encoder that look at the early stream before they begin."""
+"""Methods that look at the early stream before they begin."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Answer
-from ttgcd.methods.base import Method, Task
-from ttgcd.methods.zero_shot import zero_shot_rows
+from ttgcd.methods.base import Method, Task, features_of
+from ttgcd.methods.zero_shot import text_says, zero_shot_rows
 from ttgcd.storage.state import State
-
-if TYPE_CHECKING:
-    from ttgcd.streams.base import Batch
+from ttgcd.streams.base import Batch
 
 
 @dataclass(kw_only=True)
 class Buffered(Method):
-    """Answers the first ``warmup`` samples provisionally by zero-shot, then begins, goes through
-    the kept batches in their order and from there on answers every batch as it comes.
+    """Answers the first ``warmup`` samples provisionally by zero-shot, then begins, revises those
+    answers, and from there on answers every batch as it comes.
 
     The buffer ends with the batch in which ``warmup`` is reached, or with the stream.
     """
 
     #: Whether learning needs the images and not only their features.
     keeps_images: ClassVar[bool] = False
+    #: Whether the buffer ends within a batch, at exactly ``warmup`` samples.
+    exact: ClassVar[bool] = False
 
     warmup: int = 1024
 
@@ -36,15 +36,15 @@ class Buffered(Method):
             raise InputError(f"warmup must be 1 or more, got {self.warmup}")
 
     @abstractmethod
-    def begin(self, parts: list[np.ndarray]) -> None:
-        """Set up the categories from the features of the buffered batches."""
+    def begin(self, buffer: list[Batch]) -> Any:
+        """Set up the categories from the buffered batches, which carry features."""
 
     @abstractmethod
     def answer(self, start: int, features: np.ndarray) -> Answer:
         """The answer of the present state; changes nothing."""
 
     @abstractmethod
-    def learn(self, batch: Batch, features: np.ndarray, warming: bool) -> Answer:
+    def learn(self, batch: Batch, warming: bool = False) -> Answer:
         """Answer for a batch and learn from it; ``warming`` for a batch of the buffer."""
 
     @abstractmethod
@@ -60,49 +60,73 @@ class Buffered(Method):
     def start(self, task: Task) -> None:
         super().start(task)
         self.begun = False
-        self._seen = 0
-        self._buffer: list[tuple[Batch, np.ndarray]] = []
+        self._buffer: list[Batch] = []
+
+    @property
+    def wants_images(self) -> bool:
+        return self.keeps_images and self.task.vlm is not None
 
     def observe(self, batch: Batch) -> Answer:
-        features = self.encode(batch)
-        self._seen += len(batch)
         if self.begun:
-            return self.learn(batch, features, warming=False)
-        kept = batch if self.keeps_images else replace(batch, images=None)
-        self._buffer.append((kept, features))
-        if self._seen < self.warmup:
-            return zero_shot_rows(self.task, batch.start, features, final=False)
-        return self._end_warmup()
+            return self._go_on(batch)
+        if self.seen >= self.warmup:  # a state with a full buffer was loaded
+            return Answer.concat([self.end_warmup(), self._go_on(batch)])
+        filling, rest = batch.split(
+            min(len(batch), self.warmup - self.seen) if self.exact else len(batch)
+        )
+        kept = filling if self.wants_images else replace(filling, images=None)
+        self._buffer.append(kept)
+        self.seen += len(filling)
+        if self.seen < self.warmup:
+            return zero_shot_rows(self.task, batch.start, features_of(filling), final=False)
+        revised = self.end_warmup()
+        if not len(rest):
+            return revised
+        return Answer.concat([revised, self._go_on(self.after_warmup(rest))])
+
+    def _go_on(self, batch: Batch) -> Answer:
+        self.seen += len(batch)
+        return self.learn(batch)
 
     def finish(self) -> Answer:
-        return self._end_warmup() if self._buffer else Answer.empty()
+        return self.end_warmup() if self._buffer else Answer.empty()
 
     def predict(self, batch: Batch) -> Answer:
-        features = self.encode(batch)
         if not self.begun:
-            return zero_shot_rows(self.task, batch.start, features, final=False)
-        return self.answer(batch.start, features)
+            return zero_shot_rows(self.task, batch.start, features_of(batch), final=False)
+        return self.answer(batch.start, features_of(batch))
 
-    def _end_warmup(self) -> Answer:
-        self.begin([features for _, features in self._buffer])
-        self.begun = True
-        rows = [self.learn(batch, features, warming=True) for batch, features in self._buffer]
-        self._buffer = []
-        return Answer.concat(rows)
+    def end_warmup(self) -> Answer:
+        """Begin, and go through the buffer again."""
+        buffer = self._buffer
+        self.begin(buffer)
+        self.begun, self._buffer = True, []
+        return Answer.concat([self.learn(batch, warming=True) for batch in buffer])
 
-    def rows(self, start: int, features: np.ndarray, cosines: np.ndarray) -> Answer:
-        """Nearest of the categories 0..K-1 (known) and K.. (novel) for given cosines."""
+    def after_warmup(self, rest: Batch) -> Batch:
+        """The part of a batch behind the buffer, as it is to be observed."""
+        return rest
+
+    def rows(
+        self,
+        start: int,
+        features: np.ndarray,
+        cosines: np.ndarray,
+        text: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> Answer:
+        """Nearest of the categories 0..K-1 (known) and K.. (novel) for given cosines (Eq. 9); the
+        text label where every category is closed (-inf). ``text`` are labels and margins, where
+        the caller has them already."""
         n_known = self.task.n_known
+        labels, margins = text or text_says(self.task, features)
+        category, score = cosines.argmax(axis=1), cosines.max(axis=1)
+        nothing = ~np.isfinite(score)
+        category[nothing] = labels[nothing]
+        score[nothing] = 0.0
         known_best = cosines[:, :n_known].max(axis=1, initial=-1.0)
         novel_best = cosines[:, n_known:].max(axis=1, initial=-1.0)
-        text = zero_shot_rows(self.task, start, features)
         return Answer.make(
-            start,
-            cosines.argmax(axis=1),
-            cosines.max(axis=1),
-            text.margin,
-            novelty=novel_best - known_best,
-            features=features,
+            start, category, score, margins, novelty=novel_best - known_best, features=features
         )
 
     def health(self) -> dict[str, Any]:
@@ -111,20 +135,21 @@ class Buffered(Method):
     # -- memory -------------------------------------------------------------------------------
 
     def state_dict(self) -> State:
-        """While the buffer fills it is not part of the state: ``seen`` is 0 and the stream is
-        read again from its start."""
+        """While the buffer fills, ``seen`` is 0 and the stream is read again from its start; for
+        a caller who cannot do that the buffer is part of the state."""
         arrays = {"anchors": self.task.anchors.astype(np.float32)}
+        seen = self.seen
         if self.begun:
             arrays.update({f"learned/{k}": v for k, v in self.learned_arrays().items()})
-        values = {
-            **self.described(self._seen if self.begun else 0),
-            "phase": "stream" if self.begun else "warm-up",
-        }
+        elif self.caller.replays:
+            seen = 0
+        else:
+            arrays.update(_packed(self._buffer))
+        values = {**self.described(seen), "phase": "stream" if self.begun else "warm-up"}
         return State(arrays, values)
 
     def load_state_dict(self, state: State) -> None:
         self.check_described(state.values)
-        self._seen = state.values["seen"]
         self.begun = state.values["phase"] == "stream"
         if self.begun:
             learned = {
@@ -133,3 +158,39 @@ class Buffered(Method):
                 if key.startswith("learned/")
             }
             self.load_learned(learned)
+        else:
+            self._buffer = _unpacked(state.arrays)
+
+
+def _packed(buffer: list[Batch]) -> dict[str, np.ndarray]:
+    if not buffer:
+        return {}
+    arrays = {
+        "buffer/lengths": np.array([len(batch) for batch in buffer]),
+        "buffer/features": np.concatenate([features_of(batch) for batch in buffer]),
+    }
+    images = [batch.images.cpu().numpy() for batch in buffer if batch.images is not None]
+    if images:
+        arrays["buffer/images"] = np.concatenate(images)
+    return arrays
+
+
+def _unpacked(arrays: dict[str, np.ndarray]) -> list[Batch]:
+    """Batches of a buffer; names and positions are the caller's and stay with it."""
+    if "buffer/lengths" not in arrays:
+        return []
+    import torch
+
+    ends = np.cumsum(arrays["buffer/lengths"])
+    images = arrays.get("buffer/images")
+    return [
+        Batch(
+            ids=("",) * int(end - begin),
+            start=int(begin),
+            positions=tuple(range(int(begin), int(end))),
+            next_position=int(end),
+            images=None if images is None else torch.from_numpy(np.array(images[begin:end])),
+            features=np.array(arrays["buffer/features"][begin:end]),
+        )
+        for begin, end in zip(np.concatenate([[0], ends[:-1]]), ends)
+    ]

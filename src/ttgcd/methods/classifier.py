@@ -12,9 +12,9 @@ from torch.nn import functional as F
 
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Answer
-from ttgcd.methods.base import Task
+from ttgcd.methods.base import Task, features_of
 from ttgcd.methods.buffered import Buffered
-from ttgcd.methods.realign import load_optimiser_arrays, optimiser_arrays
+from ttgcd.methods.optimiser_state import load_optimiser_arrays, optimiser_arrays
 from ttgcd.prototypes.bank import normalise
 from ttgcd.prototypes.kmeans import kmeans
 from ttgcd.prototypes.mixture import known_mask
@@ -43,9 +43,7 @@ class PrototypeClassifier(Buffered):
             )
 
     @abstractmethod
-    def loss(
-        self, batch: Batch, features: np.ndarray, known: torch.Tensor, warming: bool
-    ) -> torch.Tensor:
+    def loss(self, batch: Batch, known: torch.Tensor, warming: bool) -> torch.Tensor:
         """The objective on a batch; ``known`` marks what the mixture calls known."""
 
     def make_optimiser(self) -> torch.optim.Optimizer:
@@ -58,23 +56,25 @@ class PrototypeClassifier(Buffered):
         self.bank = torch.nn.Parameter(torch.zeros(0, task.anchors.shape[1]))
         self.skipped = 0
 
-    def begin(self, parts: list[np.ndarray]) -> None:
+    def begin(self, buffer: list[Batch]) -> None:
+        parts = [features_of(batch) for batch in buffer]
         features = np.concatenate(parts)
         novel = features[~np.concatenate([self._known(part) for part in parts])]
-        if len(novel) < self.task.novel:
+        if len(novel) < self.n_novel:
             novel = features
-        centres = normalise(kmeans(novel, self.task.novel, self.task.seed).centres)
+        centres = normalise(kmeans(novel, self.n_novel, self.task.seed).centres)
         self._set_bank(np.concatenate([self.task.anchors.astype(np.float32), centres]))
 
     def _set_bank(self, rows: np.ndarray) -> None:
         self.bank = torch.nn.Parameter(torch.from_numpy(rows.astype(np.float32)))
         self._optimiser = self.make_optimiser()
 
-    def learn(self, batch: Batch, features: np.ndarray, warming: bool) -> Answer:
+    def learn(self, batch: Batch, warming: bool = False) -> Answer:
+        features = features_of(batch)
         answer = self.answer(batch.start, features)
         known = torch.from_numpy(self._known(features))
         with torch.enable_grad():
-            loss = self.loss(batch, features, known, warming)
+            loss = self.loss(batch, known, warming)
             self._optimiser.zero_grad(set_to_none=True)
             loss.backward()
         gradient = self.bank.grad
@@ -100,9 +100,7 @@ class PrototypeClassifier(Buffered):
         return torch.from_numpy((features @ self.task.anchors.T).argmax(axis=1))
 
     def prototypes(self) -> np.ndarray:
-        rows = np.zeros(
-            (self.task.n_known + self.task.novel, self.task.anchors.shape[1]), np.float32
-        )
+        rows = np.zeros((self.task.n_known + self.n_novel, self.task.anchors.shape[1]), np.float32)
         rows[: len(self.bank)] = self.bank.detach().numpy()
         return rows
 
@@ -119,13 +117,10 @@ class PrototypeClassifier(Buffered):
         return {
             "bank": self.bank.detach().numpy().copy(),
             "skipped": np.array(self.skipped),
-            # Copies: the optimiser goes on writing into its own.
-            **{k: np.array(v) for k, v in optimiser_arrays(self._optimiser).items()},
+            **optimiser_arrays(self._optimiser),
         }
 
     def load_learned(self, arrays: dict[str, np.ndarray]) -> None:
         self._set_bank(arrays["bank"])
         self.skipped = int(arrays["skipped"])
-        load_optimiser_arrays(
-            self._optimiser, {k: v for k, v in arrays.items() if k.startswith("optimiser/")}
-        )
+        load_optimiser_arrays(self._optimiser, arrays)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Answer
+from ttgcd.methods.base import features_of
 from ttgcd.methods.buffered import Buffered
 from ttgcd.methods.zero_shot import zero_shot_rows
 from ttgcd.prototypes.bank import PrototypeBank
@@ -38,6 +39,10 @@ class Growing(Buffered):
         if self.threshold is not None and not -1 <= self.threshold <= 1:
             raise InputError(f"threshold is a cosine in [-1, 1] or None, got {self.threshold}")
 
+    @property
+    def wants_count(self) -> bool:
+        return super().wants_count and not self.open_ended
+
     @abstractmethod
     def place(self, feature: np.ndarray) -> int | None:
         """The category of a sample that is far from every prototype, perhaps one opened for it;
@@ -49,8 +54,8 @@ class Growing(Buffered):
 
     # -- the stream ---------------------------------------------------------------------------
 
-    def begin(self, parts: list[np.ndarray]) -> None:
-        features = np.concatenate(parts)
+    def begin(self, buffer: list[Batch]) -> None:
+        features = np.concatenate([features_of(batch) for batch in buffer])
         text = zero_shot_rows(self.task, 0, features)
         bank = PrototypeBank.from_buffer(
             features, text.category, text.margin, self.task.n_known, evidence_min=0.0
@@ -64,8 +69,9 @@ class Growing(Buffered):
             any_known = np.isfinite(best).all()
             self.cut = mixture_threshold(best, self.task.seed) - 1e-6 if any_known else 1.0
 
-    def learn(self, batch: Batch, features: np.ndarray, warming: bool) -> Answer:
+    def learn(self, batch: Batch, warming: bool = False) -> Answer:
         assert self.cut is not None
+        features = features_of(batch)
         text = zero_shot_rows(self.task, batch.start, features)
         categories = text.category.copy()
         for row, feature in enumerate(features):
@@ -83,7 +89,7 @@ class Growing(Buffered):
 
     def room(self) -> bool:
         """Whether one more category may be opened."""
-        return self.open_ended or len(self.centres) < self.task.n_known + self.task.novel
+        return self.open_ended or len(self.centres) < self.task.n_known + self.n_novel
 
     def open(self, feature: np.ndarray) -> int:
         """Open a category at ``feature`` and return its id."""
@@ -96,13 +102,12 @@ class Growing(Buffered):
         return cosines
 
     def answer(self, start: int, features: np.ndarray) -> Answer:
-        cosines = self.cosines(features)
         if not self.centres.any():
             return zero_shot_rows(self.task, start, features)
-        return self.rows(start, features, cosines)
+        return self.rows(start, features, self.cosines(features))
 
     def prototypes(self) -> np.ndarray:
-        total = self.task.n_known + self.task.novel
+        total = self.task.n_known + self.n_novel
         if not self.begun:
             return np.zeros((total, self.task.anchors.shape[1]), np.float32)
         missing = max(0, total - len(self.centres))

@@ -33,6 +33,10 @@ class Hdbscan(Offline):
         if self.fit_samples < 2:
             raise InputError(f"fit_samples must be 2 or more, got {self.fit_samples}")
 
+    @property
+    def wants_count(self) -> bool:
+        return False  # density finds the number
+
     def cluster(self, features: np.ndarray, margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         task = self.task
         rows = np.arange(len(features))
@@ -48,7 +52,7 @@ class Hdbscan(Offline):
         everywhere[rows[labels >= 0]] = labels[labels >= 0]
         ids = name_clusters(found, task.anchors, task.n_known)
         centres = np.zeros(
-            (max(task.n_known + task.novel, int(ids.max()) + 1), features.shape[1]), np.float32
+            (max(task.n_known + self.n_novel, int(ids.max()) + 1), features.shape[1]), np.float32
         )
         centres[ids] = found
         return ids[everywhere], centres

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import torch
 from torch.nn import functional as F
 
+from ttgcd.methods.base import features_of
 from ttgcd.methods.classifier import PrototypeClassifier
 from ttgcd.methods.losses import entropies
 
@@ -24,10 +24,9 @@ class HiLo(PrototypeClassifier):
 
     w_sem: float = 0.5
 
-    def loss(
-        self, batch: Batch, features: np.ndarray, known: torch.Tensor, warming: bool
-    ) -> torch.Tensor:
+    def loss(self, batch: Batch, known: torch.Tensor, warming: bool) -> torch.Tensor:
         """w_sem mean H(p) + cross-entropy with the zero-shot labels of the known samples."""
+        features = features_of(batch)
         unit = F.normalize(self.bank, dim=1)
         logits = torch.from_numpy(features).to(unit.dtype) @ unit.T / self.temperature
         loss = self.w_sem * entropies(logits).mean()

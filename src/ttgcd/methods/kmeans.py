@@ -23,7 +23,7 @@ class KMeans(Offline):
 
     def cluster(self, features: np.ndarray, margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         task = self.task
-        total = task.n_known + task.novel
+        total = task.n_known + self.n_novel
         found = kmeans(features, total, task.seed, self.n_init, self.max_iter)
         ids = name_clusters(found.centres, task.anchors, task.n_known)
         centres = np.zeros((total, features.shape[1]), np.float32)

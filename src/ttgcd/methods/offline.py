@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from ttgcd.methods.answer import Answer
-from ttgcd.methods.base import Method, Task
+from ttgcd.methods.base import Method, Task, features_of
 from ttgcd.methods.zero_shot import zero_shot_rows
 from ttgcd.prototypes.bank import normalise
 from ttgcd.storage.state import State
@@ -35,16 +35,15 @@ class Offline(Method):
         super().start(task)
         self.centres: np.ndarray | None = None
         self._features: list[np.ndarray] = []
-        self._seen = 0
 
     def observe(self, batch: Batch) -> Answer:
-        features = self.encode(batch)
+        features = features_of(batch)
         self._features.append(features)
-        self._seen += len(batch)
+        self.seen += len(batch)
         return zero_shot_rows(self.task, batch.start, features, final=False)
 
     def finish(self) -> Answer:
-        if not self._seen:
+        if not self.seen:
             return Answer.empty()
         features = np.concatenate(self._features)
         text = zero_shot_rows(self.task, 0, features)
@@ -53,7 +52,7 @@ class Offline(Method):
         return self._rows(text, features, categories)
 
     def predict(self, batch: Batch) -> Answer:
-        features = self.encode(batch)
+        features = features_of(batch)
         if self.centres is None:
             return zero_shot_rows(self.task, batch.start, features, final=False)
         cosines = features @ self.centres.T
@@ -75,7 +74,7 @@ class Offline(Method):
     def prototypes(self) -> np.ndarray | None:
         if self.centres is None:
             return np.zeros(
-                (self.task.n_known + self.task.novel, self.task.anchors.shape[1]), np.float32
+                (self.task.n_known + self.n_novel, self.task.anchors.shape[1]), np.float32
             )
         return self.centres
 
@@ -89,11 +88,10 @@ class Offline(Method):
             arrays["features"] = np.concatenate(self._features)
         if self.centres is not None:
             arrays["centres"] = self.centres
-        return State(arrays, self.described(self._seen))
+        return State(arrays, self.described(self.seen))
 
     def load_state_dict(self, state: State) -> None:
         arrays, values = state
         self.check_described(values)
-        self._seen = values["seen"]
         self._features = [np.array(arrays["features"])] if "features" in arrays else []
         self.centres = np.array(arrays["centres"]) if "centres" in arrays else None

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import torch
 
+from ttgcd.methods.adapting import Forward, OneLoss, Split
 from ttgcd.methods.losses import entropies, entropy_of_mean
-from ttgcd.methods.skeleton import Forward, OneLoss, Split
 
 
 def confidence_kept(forward: Forward, frozen: Forward) -> torch.Tensor:

@@ -4,54 +4,68 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import torch
 
 from ttgcd.errors import InputError
-from ttgcd.methods.answer import Answer
-from ttgcd.methods.base import Method, Task, encode_images
+from ttgcd.methods.answer import Answer, Category
+from ttgcd.methods.base import Task, features_of
+from ttgcd.methods.buffered import Buffered
+from ttgcd.methods.optimiser_state import PREFIX, load_optimiser_arrays, optimiser_arrays
 from ttgcd.methods.realign import (
     Optimiser,
     Realigned,
     continual_step,
-    optimiser_arrays,
+    make_optimiser,
     realign,
     realign_key,
 )
+from ttgcd.methods.zero_shot import text_says
 from ttgcd.prototypes.bank import PrototypeBank
 from ttgcd.prototypes.seeding import best_novel
-from ttgcd.prototypes.zero_shot import pseudo_labels, zero_shot_probabilities
 from ttgcd.storage.state import State
 
 if TYPE_CHECKING:
     from ttgcd.streams.base import Batch
-
-PRESETS: dict[str, dict[str, Any]] = {
-    # The literal method.
-    "paper": {},
-    # Better seeds: greedy k-means++ and spherical Lloyd steps on the buffer, the best of ten tries.
-    "robust": {"seed_candidates": 5, "refine_iterations": 20, "seed_restarts": 10},
-}
+    from ttgcd.vlm.base import Trainable
 
 
 @dataclass(kw_only=True)
-class Pact(Method):
-    """The method of the paper; the defaults are its configuration (Table 7).
+class Pact(Buffered):
+    """The method of the paper; the defaults are its configuration (Table 9).
 
-    ``buffer_labels`` says how the buffer's own samples are answered once the warm-up is over:
-    "zero-shot" keeps the text label, "novel-or-zero-shot" makes a sample novel when a novel
-    prototype wins and keeps the text label otherwise, "nearest" is plain Eq. 9.
-    ``known_prototypes="text"`` is the ablation that puts the anchors in the prototypes' place.
-    ``continual_lr`` > 0 goes on training on every streaming batch (an ablation as well).
+    Parameters
+    ----------
+    warmup
+        W, the number of samples in the buffer.
+    epochs, lr, optimiser, realign_batch_size
+        Re-alignment of the image tower's LayerNorms on the buffer (Eq. 3).
+    evidence_min
+        e_min: the evidence from which a known class takes part in assignments (Eq. 8).
+    known_rate, novel_rate
+        Rates of the prototype updates (Eq. 10 and Eq. 11).
+    buffer_labels
+        How the buffer's own samples are answered once the warm-up is over: "zero-shot" keeps the
+        text label, "novel-or-zero-shot" makes a sample novel when a novel prototype wins and keeps
+        the text label otherwise, "nearest" is plain Eq. 9.
+    known_prototypes
+        "text" is the ablation that puts the anchors in the prototypes' place.
+    seed_candidates, refine_iterations, seed_restarts
+        Better seeds than the paper's single draw: greedy k-means++ with so many candidates, Lloyd
+        steps on the buffer, the best of so many tries.
+    continual_lr
+        Above 0, goes on training on every streaming batch, with the same kind of ``optimiser``
+        (an ablation).
     """
 
     name: ClassVar[str] = "pact"
     trains: ClassVar[str] = "image LayerNorm"
+    exact: ClassVar[bool] = True
 
-    warmup: int = 1024
     epochs: int = 30
     lr: float = 1e-2
     optimiser: Optimiser = "sgd"
@@ -88,69 +102,36 @@ class Pact(Method):
                     f"{field} must be one of {', '.join(allowed)}, got {getattr(self, field)!r}"
                 )
 
-    @classmethod
-    def preset(cls, name: str, **changes: Any) -> Pact:
-        """The method under a named configuration, with single fields changed."""
-        if name not in PRESETS:
-            raise InputError(f"unknown preset {name!r}: choose one of {', '.join(PRESETS)}")
-        return cls(**{**PRESETS[name], **changes})
-
     # -- the stream ---------------------------------------------------------------------------
 
     def start(self, task: Task) -> None:
         super().start(task)
         self.bank: PrototypeBank | None = None
         self.losses: list[float] = []
-        self._seen = 0
-        self._buffer: list[Batch] = []
-        self._zero_shot: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._norms: Mapping[str, np.ndarray] | None = None
         self._first_epoch = 0
         self._optimiser_arrays: dict[str, np.ndarray] = {}
-        self._saved_norms: dict[str, np.ndarray] = {}
+        self._continual: tuple[Trainable, torch.optim.Optimizer] | None = None
         self._first_prototypes = np.zeros((0, task.anchors.shape[1]), np.float32)
 
-    def observe(self, batch: Batch) -> Answer:
-        if self.bank is not None:
-            return self._stream(batch)
-        filling, rest = batch.split(min(len(batch), self.warmup - self._seen))
-        provisional = self._fill(filling)
-        if self._seen < self.warmup:
-            return provisional
-        revised = self._end_warmup()
-        return Answer.concat([revised, self._stream(rest)]) if len(rest) else revised
+    @property
+    def wants_images(self) -> bool:
+        if self.task.vlm is None:
+            return False
+        return self.continual_lr > 0 or (self.epochs > 0 and not self.begun)
 
-    def finish(self) -> Answer:
-        if self.bank is None and self._seen > 0:
-            return self._end_warmup()
-        return Answer.empty()
-
-    def predict(self, batch: Batch) -> Answer:
-        features = self.encode(batch)
-        labels, margins = self._text_says(features)
-        if self.bank is None:
-            return self._text_answer(batch, features, labels, margins)
-        return self._answer(batch.start, features, labels, margins)
+    def norms(self) -> Mapping[str, np.ndarray] | None:
+        return self._norms if self.begun else None
 
     # -- stage one: buffer, re-alignment, prototypes ------------------------------------------
 
-    def _fill(self, batch: Batch) -> Answer:
-        """Keep the samples and answer provisionally with the text label of theta_0 (Eq. 2)."""
-        features = self.encode(batch)
-        labels, margins = self._text_says(features)
-        self._buffer.append(batch)
-        self._zero_shot.append((features, labels, margins))
-        self._seen += len(batch)
-        return self._text_answer(batch, features, labels, margins)
-
-    def _end_warmup(self) -> Answer:
-        features, labels, margins = (np.concatenate(part) for part in zip(*self._zero_shot))
-        if self.task.vlm is not None:
-            images = torch.cat([batch.images for batch in self._buffer if batch.images is not None])
-            self._realign(images, labels, margins)
-            features = encode_images(self.task, images)
-        self.bank = self._build_bank(features, labels, margins)
-        self._first_prototypes = self.prototypes()
-        answer = self._answer(0, features, labels, margins)
+    def end_warmup(self) -> Answer:
+        # The buffer's text labels and margins stay those of the pretrained encoder.
+        text = text_says(self.task, np.concatenate([features_of(b) for b in self._buffer]))
+        features = self.begin(self._buffer)
+        assert self.bank is not None
+        answer = self.rows(0, features, self.bank.similarities(features), text)
+        labels = text[0]
         keep_text = {
             "zero-shot": np.ones(len(labels), bool),
             "novel-or-zero-shot": answer.category < self.task.n_known,
@@ -160,30 +141,52 @@ class Pact(Method):
         answer.score[keep_text] = np.einsum(
             "nd,nd->n", features[keep_text], self.bank.known[labels[keep_text]]
         )
-        self._buffer, self._zero_shot = [], []
+        self.begun, self._buffer = True, []
         self._optimiser_arrays = {}
-        return answer
+        return replace(answer, norms=self._norms)
+
+    def begin(self, buffer: list[Batch]) -> np.ndarray:
+        """Re-align, encode the buffer again if that changed the encoder, build the prototypes.
+
+        Returns the buffer's features under the encoder that is used from now on.
+        """
+        features = np.concatenate([features_of(batch) for batch in buffer])
+        labels, margins = text_says(self.task, features)
+        images = [batch.images for batch in buffer if batch.images is not None]
+        if images and self.epochs:
+            self._realign(torch.cat(images), labels, margins)
+            if self._norms is not None:
+                features = self.task.encoder(self._norms)(torch.cat(images))
+        self.bank = self._build_bank(features, labels, margins)
+        self._first_prototypes = self.prototypes()
+        return features
+
+    def after_warmup(self, rest: Batch) -> Batch:
+        if self._norms is None or rest.images is None:
+            return rest
+        return replace(rest, features=self.task.encoder(self._norms)(rest.images))
 
     def _realign(self, images: torch.Tensor, labels: np.ndarray, margins: np.ndarray) -> None:
         """Minimise Eq. 3; pseudo-labels and margins stay those of the pretrained encoder."""
-        vlm = self.task.vlm
-        assert vlm is not None
-        if self.epochs == 0:
-            return
-        self._restore_norms()
         if margins.sum() <= 0:
             warnings.warn(
                 "no sample of the buffer has a confident text label: re-alignment is skipped",
                 stacklevel=2,
             )
             return
+        vlm = self.task.vlm
+        assert vlm is not None
+        model = vlm.trainable()
+        if self._norms is not None:  # of an interrupted re-alignment
+            model.load_norms(self._norms)
 
         def after_epoch(epoch: int, loss: float, optimiser: torch.optim.Optimizer) -> None:
             self.losses.append(loss)
             self._first_epoch = epoch + 1
+            self._norms = model.norm_arrays()
             self._optimiser_arrays = optimiser_arrays(optimiser)
-            self.task.progress("re-align", epoch + 1, self.epochs)
-            self.task.checkpoint(self.state_dict())
+            self.caller.progress("re-align", epoch + 1, self.epochs)
+            self.caller.checkpoint(self.state_dict())
 
         settings: dict[str, Any] = {
             "logit_scale": self.task.logit_scale,
@@ -193,29 +196,29 @@ class Pact(Method):
             "optimiser": self.optimiser,
             "seed": self.task.seed,
         }
-        store = self.task.realigned if self._first_epoch == 0 else None
+        store = self.caller.realigned if self._first_epoch == 0 else None
         key = ""
         if store is not None:
             key = realign_key(vlm, images, self.task.anchors, labels, margins, **settings)
             if (done := store.get(key)) is not None:
-                vlm.load_norms(done.norms)
-                self.losses, self._first_epoch = list(done.losses), self.epochs
+                self._norms, self.losses = done.norms, list(done.losses)
+                self._first_epoch = self.epochs
                 return
         began = time.perf_counter()
         realign(
-            vlm,
+            model,
             images,
             self.task.anchors,
             labels,
             margins,
             **settings,
             first_epoch=self._first_epoch,
-            optimiser_arrays=self._optimiser_arrays,
+            optimiser_state=self._optimiser_arrays,
             after_epoch=after_epoch,
         )
         if store is not None:
             seconds = time.perf_counter() - began
-            store[key] = Realigned(vlm.norm_arrays(), list(self.losses), seconds)
+            store[key] = Realigned(model.norm_arrays(), list(self.losses), seconds)
 
     def _build_bank(
         self, features: np.ndarray, labels: np.ndarray, margins: np.ndarray
@@ -227,13 +230,11 @@ class Pact(Method):
         if self.known_prototypes == "text":
             bank.known = self.task.anchors.astype(np.float32)
             bank.evidence = np.full(self.task.n_known, np.inf)
-        rng = np.random.default_rng([self.task.seed, 0x5EED])
-        centres = bank.known[bank.active]
         bank.novel = best_novel(
             features,
-            centres,
-            self.task.novel,
-            rng,
+            bank.known[bank.active],
+            self.n_novel,
+            np.random.default_rng([self.task.seed, 0x5EED]),
             candidates=self.seed_candidates,
             iterations=self.refine_iterations,
             restarts=self.seed_restarts,
@@ -242,11 +243,11 @@ class Pact(Method):
 
     # -- stage two: assign, then update -------------------------------------------------------
 
-    def _stream(self, batch: Batch) -> Answer:
+    def learn(self, batch: Batch, warming: bool = False) -> Answer:
         assert self.bank is not None
-        features = self.encode(batch)
-        labels, margins = self._text_says(features)
-        answer = self._answer(batch.start, features, labels, margins)
+        features = features_of(batch)
+        labels, margins = text = text_says(self.task, features)
+        answer = self.rows(batch.start, features, self.bank.similarities(features), text)
         self.bank.update(
             features,
             labels,
@@ -256,57 +257,57 @@ class Pact(Method):
             self.novel_rate,
             update_known=self.known_prototypes == "image",
         )
-        vlm = self.task.vlm
-        if self.continual_lr > 0 and vlm is not None and batch.images is not None:
-            continual_step(
-                vlm,
-                batch.images,
-                self.task.anchors,
-                labels,
-                margins,
-                logit_scale=self.task.logit_scale,
-                lr=self.continual_lr,
-            )
-        self._seen += len(batch)
+        if self.continual_lr > 0 and batch.images is not None:
+            answer = replace(answer, norms=self._continue(batch.images, labels, margins))
         return answer
+
+    def _continue(
+        self, images: torch.Tensor, labels: np.ndarray, margins: np.ndarray
+    ) -> Mapping[str, np.ndarray]:
+        """One more step of training; the norms for the next batch."""
+        if self._continual is None:
+            assert self.task.vlm is not None
+            model = self.task.vlm.trainable()
+            if self._norms is not None:
+                model.load_norms(self._norms)
+            parameters = list(model.norm_parameters("image").values())
+            optimiser = make_optimiser(self.optimiser, parameters, self.continual_lr)
+            load_optimiser_arrays(optimiser, self._optimiser_arrays)
+            self._continual = model, optimiser
+        model, optimiser = self._continual
+        continual_step(
+            model,
+            optimiser,
+            images,
+            self.task.anchors,
+            labels,
+            margins,
+            logit_scale=self.task.logit_scale,
+        )
+        self._norms, self._optimiser_arrays = model.norm_arrays(), optimiser_arrays(optimiser)
+        return self._norms
 
     # -- answers ------------------------------------------------------------------------------
 
-    def _text_says(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return pseudo_labels(
-            zero_shot_probabilities(features, self.task.anchors, self.task.logit_scale)
-        )
-
-    def _text_answer(
-        self, batch: Batch, features: np.ndarray, labels: np.ndarray, margins: np.ndarray
-    ) -> Answer:
-        score = np.einsum("nd,nd->n", features, self.task.anchors[labels])
-        return Answer.make(
-            batch.start, labels, score, margins, novelty=-score, final=False, features=features
-        )
-
-    def _answer(
-        self, start: int, features: np.ndarray, labels: np.ndarray, margins: np.ndarray
-    ) -> Answer:
+    def answer(self, start: int, features: np.ndarray) -> Answer:
         """Nearest prototype (Eq. 9); the text label while there is no prototype at all."""
         assert self.bank is not None
-        n_known = self.task.n_known
-        cosines = self.bank.similarities(features)
-        category = cosines.argmax(axis=1)
-        score = cosines.max(axis=1)
-        nothing = ~np.isfinite(score)
-        category[nothing] = labels[nothing]
-        score[nothing] = 0.0
-        known_best = cosines[:, :n_known].max(axis=1, initial=-1.0)
-        novel_best = cosines[:, n_known:].max(axis=1, initial=-1.0)
-        return Answer.make(
-            start, category, score, margins, novelty=novel_best - known_best, features=features
-        )
+        return self.rows(start, features, self.bank.similarities(features))
 
     def prototypes(self) -> np.ndarray:
         if self.bank is None:
             return np.zeros_like(self.task.anchors)
         return np.concatenate([self.bank.known, self.bank.novel])
+
+    def categories(self) -> list[Category]:
+        records = super().categories()
+        if self.bank is None:
+            return records
+        for k, (evidence, active) in enumerate(zip(self.bank.evidence, self.bank.active)):
+            said = float(evidence) if np.isfinite(evidence) else None
+            records[k] = replace(records[k], evidence=said, active=bool(active))
+        born = min(self.warmup, self.seen) - 1  # they are seeded when the buffer is full
+        return [r if r.kind == "known" else replace(r, born_at=born) for r in records]
 
     def health(self) -> dict[str, Any]:
         """Inactive known classes, prototype drift since the warm-up, re-alignment losses."""
@@ -328,56 +329,43 @@ class Pact(Method):
     # -- memory -------------------------------------------------------------------------------
 
     def state_dict(self) -> State:
-        """Before the warm-up is over the buffer is not part of the state: ``seen`` is 0 and the
-        stream is read again from its start; finished re-alignment epochs are kept."""
-        arrays: dict[str, np.ndarray] = {"anchors": self.task.anchors.astype(np.float32)}
-        if self.task.vlm is not None:
-            # Saved ones that were not put back yet (see _restore_norms) come first.
-            norms = {**self.task.vlm.norm_arrays("image"), **self._saved_norms}
-            arrays.update({f"norm/{key}": array for key, array in norms.items()})
-        arrays.update(self._optimiser_arrays)
-        if self.bank is not None:
-            arrays["known_prototypes"] = self.bank.known
-            arrays["evidence"] = self.bank.evidence
-            arrays["novel_prototypes"] = self.bank.novel
-            arrays["first_prototypes"] = self._first_prototypes
-        values = {
-            **self.described(0 if self.bank is None else self._seen),
-            "phase": "warm-up" if self.bank is None else "stream",
-            "epochs_done": self._first_epoch,
-            "losses": list(self.losses),
+        """The buffer's state, the norms so far and where the training stands."""
+        state = super().state_dict()
+        if self._norms is not None:
+            state.arrays.update({f"norm/{key}": array for key, array in self._norms.items()})
+        state.arrays.update(self._optimiser_arrays)
+        state.values["epochs_done"] = self._first_epoch
+        state.values["losses"] = list(self.losses)
+        return state
+
+    def learned_arrays(self) -> dict[str, np.ndarray]:
+        assert self.bank is not None
+        return {
+            "known_prototypes": self.bank.known,
+            "evidence": self.bank.evidence,
+            "novel_prototypes": self.bank.novel,
+            "first_prototypes": self._first_prototypes,
         }
-        return State(arrays, values)
 
     def load_state_dict(self, state: State) -> None:
-        arrays, values = state
-        self.check_described(values)
-        self._first_epoch = values["epochs_done"]
-        self.losses = list(values["losses"])
+        super().load_state_dict(state)
+        self._first_epoch = state.values["epochs_done"]
+        self.losses = list(state.values["losses"])
         self._optimiser_arrays = {
-            key: array for key, array in arrays.items() if key.startswith("optimiser/")
+            key: array for key, array in state.arrays.items() if key.startswith(PREFIX)
         }
-        self._saved_norms = {
+        norms = {
             key.removeprefix("norm/"): array
-            for key, array in arrays.items()
+            for key, array in state.arrays.items()
             if key.startswith("norm/")
         }
-        if values["phase"] == "stream":
-            self._restore_norms()
-            self._seen = values["seen"]
-            self.bank = PrototypeBank(
-                np.array(arrays["known_prototypes"]),
-                np.array(arrays["evidence"]),
-                np.array(arrays["novel_prototypes"]),
-                self.evidence_min,
-            )
-            self._first_prototypes = np.array(arrays["first_prototypes"])
+        self._norms = norms or None
 
-    def _restore_norms(self) -> None:
-        """Put saved LayerNorm parameters back, if any were loaded.
-
-        In the warm-up this waits until the buffer has been scored by the pretrained encoder.
-        """
-        if self.task.vlm is not None and self._saved_norms:
-            self.task.vlm.load_norms(self._saved_norms, "image")
-            self._saved_norms = {}
+    def load_learned(self, arrays: dict[str, np.ndarray]) -> None:
+        self.bank = PrototypeBank(
+            arrays["known_prototypes"],
+            arrays["evidence"],
+            arrays["novel_prototypes"],
+            self.evidence_min,
+        )
+        self._first_prototypes = arrays["first_prototypes"]

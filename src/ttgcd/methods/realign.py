@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -13,7 +14,8 @@ import torch
 import torch.nn.functional as F
 
 from ttgcd.errors import InputError
-from ttgcd.vlm.base import VLM
+from ttgcd.methods.optimiser_state import load_optimiser_arrays
+from ttgcd.vlm.base import VLM, Trainable
 
 Optimiser = Literal["sgd", "momentum", "adam", "adamw"]
 
@@ -82,7 +84,7 @@ def weighted_cross_entropy(
 
 
 def realign(
-    vlm: VLM,
+    model: Trainable,
     images: torch.Tensor,
     anchors: np.ndarray,
     labels: np.ndarray,
@@ -95,27 +97,25 @@ def realign(
     optimiser: Optimiser,
     seed: int,
     first_epoch: int = 0,
-    optimiser_arrays: dict[str, np.ndarray] | None = None,
+    optimiser_state: Mapping[str, np.ndarray] | None = None,
     after_epoch: Callable[[int, float, torch.optim.Optimizer], None] | None = None,
 ) -> None:
     """Minimise Eq. 3 over the image tower's LayerNorm parameters, in place.
 
     The shuffle of each epoch depends only on (seed, epoch), so ``first_epoch`` with
-    ``optimiser_arrays`` goes on exactly where an interrupted run stopped.
+    ``optimiser_state`` goes on exactly where an interrupted run stopped.
     """
-    parameters = list(vlm.norm_parameters("image").values())
+    parameters = list(model.norm_parameters("image").values())
     step = make_optimiser(optimiser, parameters, lr)
-    if optimiser_arrays:
-        load_optimiser_arrays(step, optimiser_arrays)
+    if optimiser_state:
+        load_optimiser_arrays(step, optimiser_state)
     device = parameters[0].device
     anchor_rows = torch.from_numpy(anchors).to(device)
     all_labels = torch.from_numpy(np.asarray(labels, np.int64)).to(device)
     all_weights = torch.from_numpy(np.asarray(weights, np.float32)).to(device)
     mean_weight = float(np.mean(weights))
-    embedded = _embedded(vlm, images, batch_size) if epochs > 1 else None
-    for parameter in parameters:
-        parameter.requires_grad_(True)
-    try:
+    embedded = _embedded(model, images, batch_size) if epochs > 1 else None
+    with _training(parameters):
         for epoch in range(first_epoch, epochs):
             order = np.random.default_rng([seed, epoch]).permutation(len(images))
             total = 0.0
@@ -124,9 +124,9 @@ def realign(
                 on_device = rows.to(device)
                 with torch.enable_grad():
                     if embedded is None:
-                        features = vlm.encode_images(images[rows])
+                        features = model.encode_images(images[rows])
                     else:
-                        features = vlm.encode_embedded(embedded[on_device])
+                        features = model.encode_embedded(embedded[on_device])
                     loss = weighted_cross_entropy(
                         features,
                         anchor_rows,
@@ -146,68 +146,60 @@ def realign(
                 total += loss.item() * len(rows)
             if after_epoch is not None:
                 after_epoch(epoch, total / len(order), step)
-    finally:
-        for parameter in parameters:
-            parameter.requires_grad_(False)
-            parameter.grad = None
 
 
 @torch.no_grad()
-def _embedded(vlm: VLM, images: torch.Tensor, batch_size: int) -> torch.Tensor | None:
+def _embedded(model: Trainable, images: torch.Tensor, batch_size: int) -> torch.Tensor | None:
     """All images as far as the first LayerNorm; None when that is too much to keep."""
-    if not len(images) or vlm.embed_images(images[:1]).nbytes * len(images) > EMBEDDED_BYTES:
+    if not len(images) or model.embed_images(images[:1]).nbytes * len(images) > EMBEDDED_BYTES:
         return None
     parts = [
-        vlm.embed_images(images[begin : begin + batch_size])
+        model.embed_images(images[begin : begin + batch_size])
         for begin in range(0, len(images), batch_size)
     ]
     return torch.cat(parts)
 
 
 def continual_step(
-    vlm: VLM,
+    model: Trainable,
+    optimiser: torch.optim.Optimizer,
     images: torch.Tensor,
     anchors: np.ndarray,
     labels: np.ndarray,
     weights: np.ndarray,
     *,
     logit_scale: float,
-    lr: float,
 ) -> None:
-    """One plain SGD step of Eq. 3 on a streaming batch (the continual ablation)."""
+    """One step of Eq. 3 on a streaming batch (the continual ablation)."""
     if np.sum(weights) <= 0:
         return
-    realign(
-        vlm,
-        images,
-        anchors,
-        labels,
-        weights,
-        logit_scale=logit_scale,
-        epochs=1,
-        lr=lr,
-        batch_size=len(images),
-        optimiser="sgd",
-        seed=0,
-    )
+    parameters = list(model.norm_parameters("image").values())
+    device = parameters[0].device
+    with _training(parameters), torch.enable_grad():
+        loss = weighted_cross_entropy(
+            model.encode_images(images),
+            torch.from_numpy(anchors).to(device),
+            torch.from_numpy(np.asarray(labels, np.int64)).to(device),
+            torch.from_numpy(np.asarray(weights, np.float32)).to(device),
+            logit_scale,
+            float(np.mean(weights)),
+        )
+        if not torch.isfinite(loss):
+            raise InputError(
+                f"the loss of continual adaptation became {loss.item()}: lower continual_lr"
+            )
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        optimiser.step()
 
 
-def optimiser_arrays(optimiser: torch.optim.Optimizer) -> dict[str, np.ndarray]:
-    """The optimiser's tensors as plain arrays (empty for SGD without momentum)."""
-    return {
-        f"optimiser/{index}/{key}": value.detach().cpu().numpy().copy()
-        for index, entry in optimiser.state_dict()["state"].items()
-        for key, value in entry.items()
-        if isinstance(value, torch.Tensor)
-    }
-
-
-def load_optimiser_arrays(optimiser: torch.optim.Optimizer, arrays: dict[str, np.ndarray]) -> None:
-    """Put back what ``optimiser_arrays`` took out."""
-    state: dict[int, dict[str, torch.Tensor]] = {}
-    for name, array in arrays.items():
-        _, index, key = name.split("/")
-        state.setdefault(int(index), {})[key] = torch.from_numpy(np.array(array))
-    whole = optimiser.state_dict()
-    whole["state"] = state
-    optimiser.load_state_dict(whole)
+@contextmanager
+def _training(parameters: list[torch.nn.Parameter]) -> Iterator[None]:
+    for parameter in parameters:
+        parameter.requires_grad_(True)
+    try:
+        yield
+    finally:
+        for parameter in parameters:
+            parameter.requires_grad_(False)
+            parameter.grad = None

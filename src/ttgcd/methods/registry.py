@@ -26,6 +26,16 @@ METHODS: dict[str, str] = {
     "talon": "ttgcd.methods.talon:Talon",
 }
 
+#: Named configurations of a method, e.g. ``--preset paper``; methods without an entry have none.
+PRESETS: dict[str, dict[str, dict[str, Any]]] = {
+    "pact": {
+        # The literal method.
+        "paper": {},
+        # Better seeds: greedy k-means++ and Lloyd steps on the buffer, the best of ten tries.
+        "robust": {"seed_candidates": 5, "refine_iterations": 20, "seed_restarts": 10},
+    },
+}
+
 
 def method_class(name: str) -> type[Method]:
     """The class behind a registered name, an entry point or ``module:Class``."""
@@ -49,10 +59,21 @@ def method_class(name: str) -> type[Method]:
     return found
 
 
-def load_method(name: str, **config: Any) -> Method:
-    """A method with its configuration, e.g. ``load_method("pact", warmup=512)``."""
+def load_method(name: str, preset: str | None = None, **config: Any) -> Method:
+    """A method with its configuration, e.g. ``load_method("pact", "paper", warmup=512)``."""
     cls = method_class(name)
     try:
-        return cls(**config)
+        return cls(**{**preset_of(name, preset), **config})
     except TypeError as error:
         raise InputError(f"method {name!r}: {error}") from error
+
+
+def preset_of(name: str, preset: str | None) -> dict[str, Any]:
+    """The options behind a named configuration; none for no name."""
+    presets = PRESETS.get(name, {})
+    if preset is None:
+        return {}
+    if preset not in presets:
+        choice = f"choose one of {', '.join(presets)}" if presets else "it has none"
+        raise InputError(f"method {name!r} has no preset {preset!r}: {choice}")
+    return presets[preset]

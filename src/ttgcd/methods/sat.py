@@ -10,8 +10,8 @@ import torch
 from torch.nn import functional as F
 
 from ttgcd.errors import InputError
+from ttgcd.methods.adapting import Forward, Split, TestTimeAdaptation
 from ttgcd.methods.base import Task
-from ttgcd.methods.skeleton import Forward, Split, TestTimeAdaptation
 
 TEMPLATES = (
     "itap of a {}.",
@@ -80,14 +80,13 @@ class Sat(TestTimeAdaptation):
         self, images: torch.Tensor, first: Forward, split: Split, frozen: Forward | None
     ) -> Forward:
         """Only the known samples go through the model again, once a template."""
-        assert self.task.vlm is not None
         mine = images[split.known.to(images.device)]
         for _ in range(self.steps):
             for anchors in self._by_template:
                 if not len(mine):
                     self.descend(None)
                     continue
-                features = self.task.vlm.encode_images(mine)
+                features = self.model.encode_images(mine)
                 self.descend(self.distillation(features, anchors, self._averaged))
         with torch.no_grad():
             return self.answering(self.forward(images))

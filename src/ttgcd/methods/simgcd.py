@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Answer
-from ttgcd.methods.base import encode_images
+from ttgcd.methods.base import features_of
 from ttgcd.methods.classifier import PrototypeClassifier
 from ttgcd.methods.losses import entropy_of_mean
 from ttgcd.methods.views import random_view
@@ -114,14 +114,10 @@ class SimGcd(PrototypeClassifier):
         ]
         return torch.optim.SGD(groups, lr=self.lr, momentum=self.momentum)
 
-    def loss(
-        self, batch: Batch, features: np.ndarray, known: torch.Tensor, warming: bool
-    ) -> torch.Tensor:
+    def loss(self, batch: Batch, known: torch.Tensor, warming: bool) -> torch.Tensor:
         """w_cons distillation + w_contr (contrast + cross-entropy with the zero-shot labels of the
         known samples) - w_div H(mean p)."""
-        views = [
-            torch.from_numpy(view).to(self.bank.dtype) for view in self._views(batch, features)
-        ]
+        views = [torch.from_numpy(view).to(self.bank.dtype) for view in self._views(batch)]
         n_known = self.task.n_known
         # The anchors are given, not learned: no gradient reaches the known rows.
         unit = F.normalize(torch.cat([self.bank[:n_known].detach(), self.bank[n_known:]]), dim=1)
@@ -133,7 +129,7 @@ class SimGcd(PrototypeClassifier):
         logits = torch.cat(student) / self.temperature
         guided = info_nce(projected[0], projected[1], self.contrast_temperature)
         if known.any():
-            labels = self.pseudo_labels(features)[known]
+            labels = self.pseudo_labels(features_of(batch))[known]
             guided = guided + F.cross_entropy(logits[known.repeat(2)], labels.repeat(2))
         teacher = (taught[0], taught[1])
         return (
@@ -155,20 +151,14 @@ class SimGcd(PrototypeClassifier):
             projected = self.head(torch.from_numpy(np.asarray(features, np.float32))).numpy()
         return self.rows(start, features, projected @ self.bank.detach().numpy().T)
 
-    def _views(self, batch: Batch, features: np.ndarray) -> list[np.ndarray]:
+    def _views(self, batch: Batch) -> list[np.ndarray]:
         """Features of two random views. The draw depends only on the seed and the place in the
         stream, so a run that goes on later draws the same."""
         if batch.images is None:
-            return [features, features]
-        return [
-            encode_images(
-                self.task,
-                random_view(
-                    batch.images, np.random.default_rng([self.task.seed, batch.start, view])
-                ),
-            )
-            for view in (0, 1)
-        ]
+            return [features_of(batch)] * 2
+        draws = (np.random.default_rng([self.task.seed, batch.start, view]) for view in (0, 1))
+        encode = self.task.encoder()
+        return [encode(random_view(batch.images, rng)) for rng in draws]
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
         heads = {"head/": self.head, "teacher_head/": self.teacher_head}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from ttgcd.methods.answer import Answer
-from ttgcd.methods.base import Method, Task
+from ttgcd.methods.base import Method, Task, features_of
 from ttgcd.prototypes.bank import normalise
 from ttgcd.prototypes.kmeans import kmeans, nearest
 from ttgcd.prototypes.mixture import known_mask
@@ -44,7 +44,6 @@ class SplitThenCluster(Method):
     def start(self, task: Task) -> None:
         super().start(task)
         self.centres: np.ndarray | None = None
-        self._seen = 0
         self._known_seen = 0
         self._novel: list[dict[str, np.ndarray]] = []
 
@@ -54,7 +53,7 @@ class SplitThenCluster(Method):
 
     def glance(self, batch: Batch) -> Look:
         """Encode and split a batch without learning."""
-        features = self.encode(batch)
+        features = features_of(batch)
         anchors = self.current_anchors()
         return Look(features, anchors, self.split(features @ anchors.T))
 
@@ -73,7 +72,7 @@ class SplitThenCluster(Method):
         columns = ("index", "margin", "novelty", "features")
         kept = {column: getattr(rows, column)[novel] for column in columns}
         self._novel.append({**kept, **self.keep(batch, novel)})
-        self._seen += len(batch)
+        self.seen += len(batch)
         self._known_seen += int(len(batch) - novel.sum())
         return rows
 
@@ -82,11 +81,11 @@ class SplitThenCluster(Method):
         return {}
 
     def finish(self) -> Answer:
-        if not self._seen:
+        if not self.seen:
             return Answer.empty()
         kept = self._remembered()
         features = self.novel_features(kept)
-        clusters = kmeans(features, self.task.novel, self.task.seed)
+        clusters = kmeans(features, self.n_novel, self.task.seed)
         self.centres = normalise(clusters.centres)
         if not len(self.centres):
             return Answer.empty()
@@ -118,7 +117,7 @@ class SplitThenCluster(Method):
 
     def prototypes(self) -> np.ndarray:
         task = self.task
-        rows = np.zeros((task.n_known + task.novel, task.anchors.shape[1]), np.float32)
+        rows = np.zeros((task.n_known + self.n_novel, task.anchors.shape[1]), np.float32)
         rows[: task.n_known] = self.current_anchors()
         if self.centres is not None:
             rows[task.n_known : task.n_known + len(self.centres)] = self.centres
@@ -126,14 +125,14 @@ class SplitThenCluster(Method):
 
     def health(self) -> dict[str, Any]:
         return {
-            "known_share": self._known_seen / self._seen if self._seen else None,
+            "known_share": self._known_seen / self.seen if self.seen else None,
             "novel_clusters": None if self.centres is None else len(self.centres),
         }
 
     # -- answers ------------------------------------------------------------------------------
 
     def _novel_rows(self, look: Look) -> np.ndarray:
-        return ~look.known if self.task.novel else np.zeros(len(look.known), bool)
+        return ~look.known if self.novel != 0 else np.zeros(len(look.known), bool)
 
     def _rows(self, start: int, look: Look) -> Answer:
         """Known samples by argmax over the anchors, final; novel ones provisionally K."""
@@ -166,12 +165,11 @@ class SplitThenCluster(Method):
                 arrays[f"novel/{key}"] = column
         if self.centres is not None:
             arrays["novel_centres"] = self.centres
-        return State(arrays, {**self.described(self._seen), "known_seen": self._known_seen})
+        return State(arrays, {**self.described(self.seen), "known_seen": self._known_seen})
 
     def load_state_dict(self, state: State) -> None:
         arrays, values = state
         self.check_described(values)
-        self._seen = values["seen"]
         self._known_seen = values["known_seen"]
         kept = {
             key.removeprefix("novel/"): np.array(array)

@@ -43,7 +43,7 @@ class SemiSupervisedKMeans(Offline):
             features,
             labels,
             task.n_known,
-            task.n_known + task.novel,
+            task.n_known + self.n_novel,
             task.seed,
             self.restarts,
             self.iterations,

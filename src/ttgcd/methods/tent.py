@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import torch
 
+from ttgcd.methods.adapting import Forward, OneLoss, Split
 from ttgcd.methods.losses import entropies
-from ttgcd.methods.skeleton import Forward, OneLoss, Split
 
 
 @dataclass(kw_only=True)

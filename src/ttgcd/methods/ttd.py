@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ttgcd.errors import InputError
 from ttgcd.methods.growing import Growing
 from ttgcd.prototypes.bank import normalise
+
+if TYPE_CHECKING:
+    from ttgcd.streams.base import Batch
 
 
 @dataclass(kw_only=True)
@@ -38,8 +41,8 @@ class Ttd(Growing):
         if not 0 <= self.novel_rate <= 1:
             raise InputError(f"novel_rate must lie in [0, 1], got {self.novel_rate}")
 
-    def begin(self, parts: list[np.ndarray]) -> None:
-        super().begin(parts)
+    def begin(self, buffer: list[Batch]) -> None:
+        super().begin(buffer)
         known = self.centres[self.centres.any(axis=1)].astype(np.float64)
         dim = self.centres.shape[1]
         self._middle = known.mean(axis=0) if len(known) else np.zeros(dim)

@@ -9,9 +9,9 @@ from typing import ClassVar, Literal
 import torch
 
 from ttgcd.errors import InputError
+from ttgcd.methods.adapting import Forward, OneLoss, Split
 from ttgcd.methods.losses import entropies, entropy_of_mean
 from ttgcd.methods.ostta import confidence_kept
-from ttgcd.methods.skeleton import Forward, OneLoss, Split
 
 
 @dataclass(kw_only=True)

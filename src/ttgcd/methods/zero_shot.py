@@ -10,17 +10,19 @@ import numpy as np
 from ttgcd.methods.answer import Answer
 from ttgcd.methods.base import Method, Task
 from ttgcd.prototypes.zero_shot import pseudo_labels, zero_shot_probabilities
-from ttgcd.storage.state import State
 
 if TYPE_CHECKING:
     from ttgcd.streams.base import Batch
 
 
+def text_says(task: Task, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The text label of every sample and its margin omega (Eq. 1-2)."""
+    return pseudo_labels(zero_shot_probabilities(features, task.anchors, task.logit_scale))
+
+
 def zero_shot_rows(task: Task, start: int, features: np.ndarray, final: bool = True) -> Answer:
     """The text label of every sample (Eq. 1), its cosine and its margin (Eq. 2)."""
-    labels, margins = pseudo_labels(
-        zero_shot_probabilities(features, task.anchors, task.logit_scale)
-    )
+    labels, margins = text_says(task, features)
     best = np.einsum("nd,nd->n", features, task.anchors[labels])
     return Answer.make(start, labels, best, margins, novelty=-best, final=final, features=features)
 
@@ -31,30 +33,17 @@ class ZeroShot(Method):
 
     name: ClassVar[str] = "zero-shot"
 
-    def start(self, task: Task) -> None:
-        super().start(task)
-        self._seen = 0
+    @property
+    def wants_count(self) -> bool:
+        return False
 
     def observe(self, batch: Batch) -> Answer:
-        self._seen += len(batch)
+        self.seen += len(batch)
         return self.predict(batch)
 
-    def finish(self) -> Answer:
-        return Answer.empty()
-
     def predict(self, batch: Batch) -> Answer:
-        return zero_shot_rows(self.task, batch.start, self.encode(batch))
+        assert batch.features is not None
+        return zero_shot_rows(self.task, batch.start, batch.features)
 
     def prototypes(self) -> np.ndarray:
-        empty = np.zeros((self.task.novel, self.task.anchors.shape[1]), np.float32)
-        return np.concatenate([self.task.anchors.astype(np.float32), empty])
-
-    def state_dict(self) -> State:
-        return State(
-            {"anchors": self.task.anchors.astype(np.float32)},
-            self.described(self._seen),
-        )
-
-    def load_state_dict(self, state: State) -> None:
-        self.check_described(state.values)
-        self._seen = state.values["seen"]
+        return self.task.anchors.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Zero-shot with a mixture threshold, k-means on the rest: the skeleton without training."""
+"""Zero-shot with a mixture threshold, k-means on the rest."""
 
 from __future__ import annotations
 

@@ -62,10 +62,6 @@ class PrototypeBank:
         cosines[:, : len(self.known)][:, ~self.active] = -np.inf
         return cosines
 
-    def assign(self, features: np.ndarray) -> np.ndarray:
-        """Nearest prototype (Eq. 9): k for known class k, K + l for novel l; ties to the lowest."""
-        return self.similarities(features).argmax(axis=1)
-
     def update(
         self,
         features: np.ndarray,

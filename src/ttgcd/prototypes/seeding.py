@@ -8,14 +8,17 @@ import numpy as np
 
 from ttgcd.prototypes.bank import normalise
 
+#: The largest squared distance of two points on the unit sphere.
+FARTHEST = 4.0
+
 
 def squared_distances(features: np.ndarray, centres: np.ndarray) -> np.ndarray:
     """D^2(n) = 2 (1 - max_c v_n . c) to the nearest centre (Eq. 7), clipped at 0.
 
-    Without centres every feature is equally uncovered.
+    Without centres every feature is equally uncovered, and as far away as can be.
     """
     if len(centres) == 0:
-        return np.ones(len(features))
+        return np.full(len(features), FARTHEST)
     nearest = (features @ centres.T).max(axis=1).astype(np.float64)
     return np.maximum(0.0, 2.0 * (1.0 - nearest))
 

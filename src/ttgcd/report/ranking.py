@@ -39,6 +39,12 @@ class Ranking:
             return np.zeros(len(key), bool)
         return key > self.key[category, -1]
 
+    def grow(self, categories: int) -> None:
+        """Room for more categories."""
+        more = Ranking(categories - len(self.key), self.key.shape[1])
+        for name in ("key", "index", "position", "signature"):
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(more, name)]))
+
     def offer(
         self,
         category: np.ndarray,

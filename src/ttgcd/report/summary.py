@@ -69,9 +69,10 @@ class StreamSummary:
         rows = _last_word(rows)
         if len(rows):
             low, high = int(rows.category.min()), int(rows.category.max())
-            if low < 0 or high >= self._table.shape[1]:
-                wrong = low if low < 0 else high
-                raise ValueError(f"category {wrong} is not in 0..{self._table.shape[1] - 1}")
+            if low < 0:
+                raise ValueError(f"category {low} is below 0")
+            if high >= self._table.shape[1]:
+                self._grow(high + 1)
         final = rows.at(np.asarray(rows.final, bool))
         if batch is not None and len(batch):
             self._arrive(batch, final.index)
@@ -80,6 +81,13 @@ class StreamSummary:
             self._count(final)
             self._rank(final, batch)
         self._forget()
+
+    def _grow(self, categories: int) -> None:
+        """A category beyond those announced was opened."""
+        more = np.zeros((len(self._table), categories - self._table.shape[1]), np.int64)
+        self._table = np.concatenate([self._table, more], axis=1)
+        for ranking in (self._typical, self._atypical):
+            ranking.grow(categories)
 
     def _arrive(self, batch: Batch, settled: np.ndarray) -> None:
         index = np.arange(batch.start, batch.start + len(batch))

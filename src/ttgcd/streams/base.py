@@ -29,17 +29,21 @@ class Batch:
     positions: tuple[int, ...]  # positions in the source, listed in stream order
     next_position: int  # the place where reading goes on after this batch
     images: torch.Tensor | None = None  # uint8 (n, 3, S, S): resized, cropped, not normalised
-    features: np.ndarray | None = None  # float32 (n, d), unit rows (embeddings only)
+    features: np.ndarray | None = None  # float32 (n, d), unit rows, once they are encoded
     places: tuple[int, ...] = ()  # place of each sample; empty means that none was set aside
 
     def __len__(self) -> int:
         return len(self.ids)
 
+    def all_places(self) -> tuple[int, ...]:
+        """The place of each sample in stream order."""
+        return self.places or tuple(range(self.next_position - len(self), self.next_position))
+
     def split(self, at: int) -> tuple[Batch, Batch]:
         """The first ``at`` samples and the rest, as two batches of the same stream."""
         if not 0 <= at <= len(self):
             raise ValueError(f"cannot split a batch of {len(self)} samples at {at}")
-        places = self.places or tuple(range(self.next_position - len(self), self.next_position))
+        places = self.all_places()
         if at == len(self):
             middle = self.next_position
         elif at == 0:

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from ttgcd.errors import InputError
+from ttgcd.vlm.encoder import Encoder, Precision
 from ttgcd.vlm.preprocess import Preprocess
 
 Tower = Literal["image", "text"]
@@ -19,20 +20,44 @@ class NonFiniteError(InputError, FloatingPointError):
     """Features hold NaN or infinity: a broken checkpoint, or an adaptation that diverged."""
 
 
-class VLM(Protocol):
-    """Two encoders into one space, their norm parameters and their temperature."""
+class Towers(Protocol):
+    """Two encoders into one space, as they are at the moment."""
 
-    name: str
-    fingerprint: str
-    """SHA-256 of the files that decide the features: weights, config, tokenizer."""
     dim: int
-    logit_scale: float
-    """Inverse temperature, already exponentiated: 100.0 for OpenAI's CLIP."""
     preprocess: Preprocess
+    device: torch.device
 
     def encode_images(self, images: torch.Tensor, normalize: bool = True) -> torch.Tensor:
         """Features (n, dim), float32, of uint8 (n, 3, S, S) images that `preprocess` returned."""
         ...
+
+    def encode_texts(self, texts: Sequence[str], normalize: bool = True) -> torch.Tensor:
+        """Features (n, dim), float32."""
+        ...
+
+
+class VLM(Towers, Protocol):
+    """A pretrained model. Nothing changes it: it may serve any number of streams and threads."""
+
+    name: str
+    fingerprint: str
+    """SHA-256 of the files that decide the features: weights, config, tokenizer."""
+    logit_scale: float
+    """Inverse temperature, already exponentiated: 100.0 for OpenAI's CLIP."""
+
+    def encoder(
+        self, norms: Mapping[str, np.ndarray] | None = None, precision: Precision = "fp32"
+    ) -> Encoder:
+        """An image encoder with own LayerNorm parameters (None: the pretrained ones)."""
+        ...
+
+    def trainable(self) -> Trainable:
+        """A copy that shares every weight but the LayerNorms', which are its own to train."""
+        ...
+
+
+class Trainable(Towers, Protocol):
+    """A model whose LayerNorm parameters belong to one method on one stream."""
 
     def embed_images(self, images: torch.Tensor) -> torch.Tensor:
         """What the first LayerNorm of the image tower reads: training norms does not change it."""
@@ -40,10 +65,6 @@ class VLM(Protocol):
 
     def encode_embedded(self, embedded: torch.Tensor) -> torch.Tensor:
         """Unit features of what `embed_images` returned."""
-        ...
-
-    def encode_texts(self, texts: Sequence[str], normalize: bool = True) -> torch.Tensor:
-        """Features (n, dim), float32."""
         ...
 
     def norm_parameters(self, tower: Tower = "image") -> dict[str, nn.Parameter]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from ttgcd.errors import InputError
 from ttgcd.vlm import openclip
 from ttgcd.vlm.base import Tower, check_finite, layer_norms
 from ttgcd.vlm.checkpoint import Checkpoint
+from ttgcd.vlm.encoder import PRECISIONS, Encoder, Precision, encoder_fingerprint
 from ttgcd.vlm.preprocess import Preprocess, from_open_clip, from_transformers
 from ttgcd.vlm.stem import build_stem
 from ttgcd.vlm.tokens import Tokenize, clip_tokenizer, siglip_tokenizer
@@ -37,54 +39,35 @@ class _AsGiven(nn.Module):
         return pixel_values
 
 
-class HuggingFaceVLM:
-    """A `VLM` around a transformers model in float32, in evaluation mode, norms trainable."""
+class _HuggingFaceTowers:
+    """Both encoders of a transformers model in float32, in evaluation mode."""
 
     def __init__(
         self,
-        name: str,
-        fingerprint: str,
         model: PreTrainedModel,
         tokenize: Tokenize,
         preprocess: Preprocess,
         device: torch.device,
+        dim: int | None = None,
     ) -> None:
-        self.name = name
-        self.fingerprint = fingerprint
+        self.model = model
         self.preprocess = preprocess
-        self.model = model.eval().requires_grad_(False).to(device)
         self.device = device
-        self.logit_scale = float(model.logit_scale.exp())
         self._tokenize = tokenize
         # (uint8 * rescale - mean) / std as one multiplication and one subtraction.
         std = torch.tensor(preprocess.std, device=device).view(1, 3, 1, 1)
         self._scale = preprocess.rescale / std
         self._shift = torch.tensor(preprocess.mean, device=device).view(1, 3, 1, 1) / std
-        self._pretrained = {}
-        for tower in ("image", "text"):
-            for key, parameter in self.norm_parameters(tower).items():
-                self._pretrained[tower, key] = parameter.detach().clone()
-                parameter.requires_grad_(True)
-        with torch.no_grad():
-            self.dim = int(self.encode_texts(["a"], normalize=False).shape[1])
+        if dim is None:
+            with torch.no_grad():
+                dim = int(self.encode_texts(["a"], normalize=False).shape[1])
+        self.dim = dim
 
     def encode_images(self, images: torch.Tensor, normalize: bool = True) -> torch.Tensor:
         if not len(images):
             return torch.empty((0, self.dim), device=self.device)
         features = _pooled(self.model.get_image_features(pixel_values=self._pixels(images)))
         return _finish(features, normalize, "image features")
-
-    def embed_images(self, images: torch.Tensor) -> torch.Tensor:
-        return self.model.vision_model.embeddings(self._pixels(images))
-
-    def encode_embedded(self, embedded: torch.Tensor) -> torch.Tensor:
-        tower = self.model.vision_model
-        embeddings, tower.embeddings = tower.embeddings, _AsGiven()
-        try:
-            features = _pooled(self.model.get_image_features(pixel_values=embedded))
-        finally:
-            tower.embeddings = embeddings
-        return _finish(features, True, "image features")
 
     def _pixels(self, images: torch.Tensor) -> torch.Tensor:
         """The encoder's input, scaled and shifted."""
@@ -105,8 +88,87 @@ class HuggingFaceVLM:
         features = _pooled(self.model.get_text_features(**tokens))
         return _finish(features, normalize, "text features")
 
+
+class HuggingFaceVLM(_HuggingFaceTowers):
+    """A `VLM` around a transformers model: pretrained, and so it stays."""
+
+    def __init__(
+        self,
+        name: str,
+        fingerprint: str,
+        model: PreTrainedModel,
+        tokenize: Tokenize,
+        preprocess: Preprocess,
+        device: torch.device,
+    ) -> None:
+        model = model.eval().requires_grad_(False).to(device)
+        super().__init__(model, tokenize, preprocess, device)
+        self.name = name
+        self.fingerprint = fingerprint
+        self.logit_scale = float(model.logit_scale.exp())
+
+    def encoder(
+        self, norms: Mapping[str, np.ndarray] | None = None, precision: Precision = "fp32"
+    ) -> Encoder:
+        if precision not in PRECISIONS:
+            raise InputError(f"unknown precision {precision!r}: choose {', '.join(PRECISIONS)}")
+        forward = self.encode_images
+        if norms is not None:
+            own = self.trainable()
+            own.load_norms(norms)
+            forward = own.encode_images
+        return Encoder(forward, encoder_fingerprint(self.fingerprint, norms, precision), self.dim)
+
+    def trainable(self) -> HuggingFaceTrainable:
+        """The copy takes a few milliseconds and the memory of the LayerNorms."""
+        norms = {
+            id(p) for tower in _towers(self.model).values() for p in layer_norms(tower).values()
+        }
+        shared = {id(p): p for p in self.model.parameters() if id(p) not in norms}
+        shared |= {id(b): b for b in self.model.buffers()}
+        model = copy.deepcopy(self.model, shared)
+        return HuggingFaceTrainable(
+            self.name, model, self._tokenize, self.preprocess, self.device, self.dim
+        )
+
+
+class HuggingFaceTrainable(_HuggingFaceTowers):
+    """A `Trainable`: own LayerNorms over the weights of a `HuggingFaceVLM`."""
+
+    def __init__(
+        self,
+        name: str,
+        model: PreTrainedModel,
+        tokenize: Tokenize,
+        preprocess: Preprocess,
+        device: torch.device,
+        dim: int,
+    ) -> None:
+        super().__init__(model, tokenize, preprocess, device, dim)
+        self.name = name
+        for tower in _towers(model):
+            for parameter in self.norm_parameters(tower).values():
+                parameter.requires_grad_(True)
+        self._pretrained = {
+            (tower, key): parameter.detach().clone()
+            for tower in _towers(model)
+            for key, parameter in self.norm_parameters(tower).items()
+        }
+
+    def embed_images(self, images: torch.Tensor) -> torch.Tensor:
+        return self.model.vision_model.embeddings(self._pixels(images))
+
+    def encode_embedded(self, embedded: torch.Tensor) -> torch.Tensor:
+        tower = self.model.vision_model
+        embeddings, tower.embeddings = tower.embeddings, _AsGiven()
+        try:
+            features = _pooled(self.model.get_image_features(pixel_values=embedded))
+        finally:
+            tower.embeddings = embeddings
+        return _finish(features, True, "image features")
+
     def norm_parameters(self, tower: Tower = "image") -> dict[str, nn.Parameter]:
-        return layer_norms(self.model.vision_model if tower == "image" else self.model.text_model)
+        return layer_norms(_towers(self.model)[tower])
 
     def norm_arrays(self, tower: Tower = "image") -> dict[str, np.ndarray]:
         return {
@@ -131,10 +193,14 @@ class HuggingFaceVLM:
 
     def reset(self) -> None:
         with torch.no_grad():
-            for tower in ("image", "text"):
-                for key, parameter in self.norm_parameters(tower).items():
-                    parameter.copy_(self._pretrained[tower, key])
-                    parameter.grad = None
+            for (tower, key), pretrained in self._pretrained.items():
+                parameter = self.norm_parameters(tower)[key]
+                parameter.copy_(pretrained)
+                parameter.grad = None
+
+
+def _towers(model: PreTrainedModel) -> dict[Tower, nn.Module]:
+    return {"image": model.vision_model, "text": model.text_model}
 
 
 def build(checkpoint: Checkpoint, device: torch.device) -> HuggingFaceVLM:

@@ -1,4 +1,4 @@
-"""The skeleton of the five "++" methods: split a batch, take the method's steps, answer.
+"""What the five "++" methods share: split a batch, take the method's steps, answer.
 
 A method file holds its loss, its parameters and its defaults.
 """
@@ -16,8 +16,8 @@ import torch
 from torch.nn import functional as F
 
 from ttgcd.errors import InputError
-from ttgcd.methods.base import Task, encode_images
-from ttgcd.methods.realign import load_optimiser_arrays, optimiser_arrays
+from ttgcd.methods.base import Task
+from ttgcd.methods.optimiser_state import load_optimiser_arrays, optimiser_arrays
 from ttgcd.methods.split import Look, SplitThenCluster
 from ttgcd.prototypes.mixture import known_posterior
 from ttgcd.storage.state import State
@@ -98,6 +98,14 @@ class TestTimeAdaptation(SplitThenCluster):
 
     # -- the stream ---------------------------------------------------------------------------
 
+    @property
+    def wants_features(self) -> bool:
+        return False  # they are those of its own model
+
+    @property
+    def wants_images(self) -> bool:
+        return True
+
     def start(self, task: Task) -> None:
         if task.vlm is None:
             raise InputError(
@@ -105,13 +113,13 @@ class TestTimeAdaptation(SplitThenCluster):
                 "and a model, or choose a method that keeps the encoder (zero-shot+kmeans, hilo++)"
             )
         super().start(task)
+        self.model = task.vlm.trainable()
         self.skipped = {"nothing_known": 0, "not_finite": 0}
         self._parameters = [
             parameter
             for tower in self.towers
-            for parameter in task.vlm.norm_parameters(tower).values()
+            for parameter in self.model.norm_parameters(tower).values()
         ]
-        self._pretrained = [parameter.detach().clone() for parameter in self._parameters]
         self._device = self._parameters[0].device
         self._text = torch.from_numpy(task.anchors.astype(np.float32)).to(self._device)
         kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[self.optimiser]
@@ -156,8 +164,7 @@ class TestTimeAdaptation(SplitThenCluster):
         self._optimiser.step()
 
     def forward(self, images: torch.Tensor) -> Forward:
-        assert self.task.vlm is not None
-        raw = self.task.vlm.encode_images(images, normalize=False)
+        raw = self.model.encode_images(images, normalize=False)
         return Forward.of(raw, self.text_anchors(), self.task.logit_scale)
 
     def text_anchors(self) -> torch.Tensor:
@@ -182,7 +189,7 @@ class TestTimeAdaptation(SplitThenCluster):
     def novel_features(self, kept: dict[str, np.ndarray]) -> np.ndarray:
         if not self.reencode_novel or not len(kept["images"]):
             return kept["features"]
-        return encode_images(self.task, torch.from_numpy(kept["images"]))
+        return self.task.encoder(self.model.norm_arrays())(torch.from_numpy(kept["images"]))
 
     def health(self) -> dict[str, Any]:
         return {**super().health(), "skipped_steps": dict(self.skipped)}
@@ -207,24 +214,13 @@ class TestTimeAdaptation(SplitThenCluster):
         )
 
     def _frozen(self, images: torch.Tensor) -> Forward | None:
-        """A pass through the pretrained model, if one is needed.
-
-        It comes before the pass that learns: the weights are exchanged in place, which autograd
-        would not forgive between a forward and its backward.
-        """
+        """A pass through the pretrained model, if one is needed."""
         if not self.uses_frozen and self.split_features == "adapted":
             return None
-        adapted = [parameter.detach().clone() for parameter in self._parameters]
+        assert self.task.vlm is not None
         with torch.no_grad():
-            self._put(self._pretrained)
-            try:
-                return self.forward(images)
-            finally:
-                self._put(adapted)
-
-    def _put(self, values: list[torch.Tensor]) -> None:
-        for parameter, value in zip(self._parameters, values):
-            parameter.copy_(value)
+            raw = self.task.vlm.encode_images(images, normalize=False)
+            return Forward.of(raw, self._text, self.task.logit_scale)
 
     @contextmanager
     def _training(self) -> Iterator[None]:
@@ -242,19 +238,15 @@ class TestTimeAdaptation(SplitThenCluster):
 
     def state_dict(self) -> State:
         state = super().state_dict()
-        assert self.task.vlm is not None
         for tower in self.towers:
-            for key, array in self.task.vlm.norm_arrays(tower).items():
+            for key, array in self.model.norm_arrays(tower).items():
                 state.arrays[_PREFIX[tower] + key] = array
-        # Copies: the optimiser goes on writing into its own.
-        for key, array in optimiser_arrays(self._optimiser).items():
-            state.arrays[key] = np.array(array)
+        state.arrays.update(optimiser_arrays(self._optimiser))
         state.values["skipped_steps"] = dict(self.skipped)
         return state
 
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        assert self.task.vlm is not None
         for tower in self.towers:
             prefix = _PREFIX[tower]
             norms = {
@@ -262,11 +254,8 @@ class TestTimeAdaptation(SplitThenCluster):
                 for key, array in state.arrays.items()
                 if key.startswith(prefix)
             }
-            self.task.vlm.load_norms(norms, tower)
-        load_optimiser_arrays(
-            self._optimiser,
-            {k: v for k, v in state.arrays.items() if k.startswith("optimiser/")},
-        )
+            self.model.load_norms(norms, tower)
+        load_optimiser_arrays(self._optimiser, state.arrays)
         self.skipped = dict(state.values["skipped_steps"])
 
 

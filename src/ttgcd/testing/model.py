@@ -1,8 +1,10 @@
-"""A tiny vision-language model for tests: two towers with LayerNorms, differentiable, seeded."""
+"""A tiny vision-language model, and worlds of images and embeddings to run methods on."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import numpy as np
 import torch
@@ -11,6 +13,7 @@ from torch.nn import functional as F
 
 from ttgcd.streams.base import Batch
 from ttgcd.vlm.base import Tower, layer_norms
+from ttgcd.vlm.encoder import Encoder, Precision, encoder_fingerprint
 from ttgcd.vlm.preprocess import Preprocess
 
 LETTERS = 256
@@ -56,35 +59,86 @@ class _Text(nn.Module):
         return self.project(torch.tanh(self.norm(torch.stack(rows))))
 
 
-class FakeVLM:
-    """Keeps the protocol of ``ttgcd.vlm.base.VLM``; equal seeds give equal weights."""
+class _Towers:
+    """Both towers as they are at the moment."""
 
-    def __init__(self, seed: int = 0, dim: int = 16, size: int = 8) -> None:
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            self.towers: dict[str, nn.Module] = {"image": _Image(dim), "text": _Text(dim)}
-        for tower in self.towers.values():
-            tower.eval().requires_grad_(False)
-        self.name = f"fake-{seed}"
-        self.fingerprint = f"fake-{seed}-{dim}-{size}"
+    def __init__(self, towers: dict[str, nn.Module], dim: int, size: int) -> None:
+        self.towers = towers
         self.dim = dim
-        self.logit_scale = 100.0
+        self.device = torch.device("cpu")
         self.preprocess = Preprocess(size=size)
-        self._pretrained = {tower: self.norm_arrays(tower) for tower in ("image", "text")}
 
     def encode_images(self, images: torch.Tensor, normalize: bool = True) -> torch.Tensor:
         features = self.towers["image"](images)
         return F.normalize(features, dim=-1) if normalize else features
 
-    def embed_images(self, images: torch.Tensor) -> torch.Tensor:
-        return self.towers["image"].embed(images)
-
-    def encode_embedded(self, embedded: torch.Tensor) -> torch.Tensor:
-        return F.normalize(self.towers["image"].rest(embedded), dim=-1)
-
     def encode_texts(self, texts: Sequence[str], normalize: bool = True) -> torch.Tensor:
         features = self.towers["text"](texts)
         return F.normalize(features, dim=-1) if normalize else features
+
+    def all_weights(self) -> dict[str, np.ndarray]:
+        """Every weight of both towers, copied."""
+        return {
+            f"{tower}/{key}": value.detach().numpy().copy()
+            for tower, module in self.towers.items()
+            for key, value in module.state_dict().items()
+        }
+
+
+class TinyVLM(_Towers):
+    """Keeps the protocol of ``ttgcd.vlm.base.VLM``; equal seeds give equal weights.
+
+    ``made`` lists the trainable copies that were asked for, ``encoded`` counts images.
+    """
+
+    def __init__(self, seed: int = 0, dim: int = 16, size: int = 8) -> None:
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            towers: dict[str, nn.Module] = {"image": _Image(dim), "text": _Text(dim)}
+        for tower in towers.values():
+            tower.eval().requires_grad_(False)
+        super().__init__(towers, dim, size)
+        self.name = f"tiny-{seed}"
+        self.fingerprint = f"tiny-{seed}-{dim}-{size}"
+        self.logit_scale = 100.0
+        self.made: list[TinyTrainable] = []
+        self.encoded = 0
+
+    def encoder(
+        self, norms: Mapping[str, np.ndarray] | None = None, precision: Precision = "fp32"
+    ) -> Encoder:
+        own: _Towers = self
+        if norms is not None:
+            copied = TinyTrainable(self)
+            copied.load_norms(norms)
+            own = copied
+
+        def forward(images: torch.Tensor) -> torch.Tensor:
+            self.encoded += len(images)
+            return own.encode_images(images)
+
+        return Encoder(forward, encoder_fingerprint(self.fingerprint, norms, precision), self.dim)
+
+    def trainable(self) -> TinyTrainable:
+        self.made.append(TinyTrainable(self))
+        return self.made[-1]
+
+
+class TinyTrainable(_Towers):
+    """Own norms, and here own copies of everything else too."""
+
+    def __init__(self, vlm: TinyVLM) -> None:
+        super().__init__(copy.deepcopy(vlm.towers), vlm.dim, vlm.preprocess.size)
+        self._pretrained: dict[Tower, dict[str, np.ndarray]] = {
+            "image": self.norm_arrays("image"),
+            "text": self.norm_arrays("text"),
+        }
+
+    def embed_images(self, images: torch.Tensor) -> torch.Tensor:
+        return cast(_Image, self.towers["image"]).embed(images)
+
+    def encode_embedded(self, embedded: torch.Tensor) -> torch.Tensor:
+        return F.normalize(cast(_Image, self.towers["image"]).rest(embedded), dim=-1)
 
     def norm_parameters(self, tower: Tower = "image") -> dict[str, nn.Parameter]:
         return layer_norms(self.towers[tower])
@@ -104,14 +158,6 @@ class FakeVLM:
         for tower, arrays in self._pretrained.items():
             self.load_norms(arrays, tower)
 
-    def all_weights(self) -> dict[str, np.ndarray]:
-        """Every weight of both towers, copied."""
-        return {
-            f"{tower}/{key}": value.detach().numpy().copy()
-            for tower, module in self.towers.items()
-            for key, value in module.state_dict().items()
-        }
-
 
 def image_world(
     count: int, classes: int, size: int = 8, noise: float = 20.0, seed: int = 0
@@ -130,15 +176,23 @@ def batches(data: torch.Tensor | np.ndarray, size: int, start: int = 0) -> list[
     parts = []
     for begin in range(start, len(data), size):
         end = min(begin + size, len(data))
-        images = isinstance(data, torch.Tensor)
+        part = data[begin:end]
         parts.append(
             Batch(
                 ids=tuple(f"sample-{i}" for i in range(begin, end)),
                 start=begin,
                 positions=tuple(range(begin, end)),
                 next_position=end,
-                images=data[begin:end] if images else None,
-                features=None if images else data[begin:end],
+                images=part if isinstance(part, torch.Tensor) else None,
+                features=None if isinstance(part, torch.Tensor) else part,
             )
         )
     return parts
+
+
+def embedding_world(count: int = 90, dim: int = 16, classes: int = 5, seed: int = 3) -> np.ndarray:
+    """Unit rows around one random direction a class."""
+    rng = np.random.default_rng(seed)
+    means = rng.normal(size=(classes, dim))
+    rows = means[rng.integers(0, classes, count)] + 0.3 * rng.normal(size=(count, dim))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)

@@ -1,0 +1,165 @@
+"""The features of all samples, in stream order: half precision, on disk or in memory.
+
+A method that answers again needs them, and so do search, maps and corrections later on.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from ttgcd.errors import InputError
+from ttgcd.methods.answer import Answer
+from ttgcd.storage.durable import sync_folder, writing
+from ttgcd.storage.state import State
+from ttgcd.streams.base import Batch
+
+_DTYPE = np.dtype("<f2")
+_HEADER = 128  # bytes in front of the rows, enough for any shape
+
+
+class FeaturesInMemory:
+    """A sink that keeps the latest features of every sample."""
+
+    def __init__(self) -> None:
+        self._rows: np.ndarray | None = None
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def write(self, batch: Batch | None, rows: Answer) -> None:
+        if rows.features is None or not len(rows):
+            return
+        end = int(rows.index.max()) + 1
+        if self._rows is None:
+            self._rows = np.zeros((0, rows.features.shape[1]), _DTYPE)
+        if end > len(self._rows):
+            grown = np.zeros((max(end, 2 * len(self._rows)), self._rows.shape[1]), _DTYPE)
+            grown[: self._count] = self._rows[: self._count]
+            self._rows = grown
+        self._rows[rows.index] = rows.features
+        self._count = max(self._count, end)
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Unit features of a range of samples."""
+        assert self._rows is not None
+        return _unit(self._rows[start : min(stop, self._count)])
+
+    def array(self) -> np.ndarray:
+        """All of them, half precision (n, d)."""
+        return np.zeros((0, 0), _DTYPE) if self._rows is None else self._rows[: self._count]
+
+
+class FeatureFile:
+    """A sink that keeps the latest features of every sample in a file that grows row by row.
+
+    ``finish`` turns it into an ordinary ``.npy`` file. What was written after a checkpoint is
+    written again, with the same content, when a run goes on.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.count = 0
+        self.dim: int | None = None
+
+    def write(self, batch: Batch | None, rows: Answer) -> None:
+        if rows.features is None or not len(rows):
+            return
+        if self.dim is None:
+            self.dim = rows.features.shape[1]
+        data = np.ascontiguousarray(rows.features, _DTYPE)
+        index = rows.index
+        with writing(self.path.parent):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                # Runs of consecutive rows are written at once.
+                breaks = np.flatnonzero(np.diff(index) != 1) + 1
+                for begin, end in zip([0, *breaks], [*breaks, len(index)]):
+                    at = _HEADER + int(index[begin]) * data.shape[1] * _DTYPE.itemsize
+                    _write_all(handle, data[begin:end].tobytes(), at)
+            finally:
+                os.close(handle)
+        self.count = max(self.count, int(index.max()) + 1)
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Unit features of a range of samples."""
+        assert self.dim is not None
+        stop = min(stop, self.count)
+        width = self.dim * _DTYPE.itemsize
+        with open(self.path, "rb") as file:
+            file.seek(_HEADER + start * width)
+            data = file.read((stop - start) * width)
+        if len(data) != (stop - start) * width:
+            raise InputError(f"{str(self.path)!r} has become shorter: start again")
+        return _unit(np.frombuffer(data, _DTYPE).reshape(-1, self.dim))
+
+    def finish(self, path: Path) -> None:
+        """Put the whole as an ``.npy`` file at ``path``; it can be done again."""
+        if self.dim is None:
+            return
+        with writing(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if self.path.exists():
+                with open(self.path, "r+b") as file:
+                    file.write(_npy_header((self.count, self.dim)))
+                    file.truncate(_HEADER + self.count * self.dim * _DTYPE.itemsize)
+                    file.flush()
+                    os.fsync(file.fileno())
+                _put_beside(self.path, path)
+
+    # -- memory -------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        if self.path.exists():
+            with open(self.path, "rb") as file:
+                os.fsync(file.fileno())
+        return State({}, {"count": self.count, "dim": self.dim})
+
+    def load(self, state: State) -> None:
+        self.count, self.dim = state.values["count"], state.values["dim"]
+        least = 0 if self.dim is None else _HEADER + self.count * self.dim * _DTYPE.itemsize
+        if least and (not self.path.exists() or self.path.stat().st_size < least):
+            raise InputError(f"{str(self.path)!r} is damaged. Start again with `overwrite=True`")
+
+
+def _put_beside(path: Path, place: Path) -> None:
+    """The same file under a second name: a run that goes on after a crash finds it here still."""
+    unfinished = place.with_name(place.name + ".tmp")
+    unfinished.unlink(missing_ok=True)
+    try:
+        os.link(path, unfinished)
+    except OSError:  # a file system without hard links
+        shutil.copyfile(path, unfinished)
+    os.replace(unfinished, place)
+    sync_folder(place.parent)
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    """Half precision is not exactly of unit length."""
+    values = rows.astype(np.float32)
+    lengths = np.linalg.norm(values, axis=1, keepdims=True)
+    return np.divide(values, lengths, out=values, where=lengths > 0)
+
+
+def _write_all(handle: int, data: bytes, at: int) -> None:
+    room = memoryview(data)
+    while len(room):
+        written = os.pwrite(handle, room, at)
+        room, at = room[written:], at + written
+
+
+def _npy_header(shape: tuple[int, int]) -> bytes:
+    """The header of a version 1.0 ``.npy`` file, padded to a fixed length."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        buffer, {"descr": _DTYPE.str, "fortran_order": False, "shape": shape}
+    )
+    header = buffer.getvalue()
+    assert len(header) == _HEADER, "numpy pads headers of this size to 128 bytes"
+    return header
