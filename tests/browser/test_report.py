@@ -182,6 +182,25 @@ def test_edits_are_made_undone_kept_and_downloaded_as_the_command_reads_them(
     }
 
 
+def test_questions_are_answered_by_an_edit_or_put_aside(out: Path, show: Show):
+    index = out / "report_files" / "gallery.json"
+    gallery = json.loads(index.read_text())
+    asked = [["same", [3, 4], None], ["border", [0, 1], 0], ["mixed", [2], None]]
+    index.write_text(json.dumps({**gallery, "questions": asked}))
+    write_report(out)
+    page = show(out / "report.html")
+    expect(page.locator("#to-questions")).to_have_text("3 questions")
+    page.locator(".question").get_by_text("Same: merge").click()
+    expect(page.locator("#category-3")).to_have_count(0)  # the smaller of two new ones
+    expect(page.locator("#category-4 .count strong")).to_have_text("45")
+    page.locator(".question").get_by_text("dog", exact=True).last.click()
+    expect(page.locator("#category-1 .count strong")).to_have_text("16")
+    page.locator(".question").get_by_text("One thing").click()
+    expect(page.locator("#questions")).to_be_hidden()
+    page.click("#undo")
+    expect(page.locator(".question h3")).to_have_text("Which one?")  # open again
+
+
 def test_the_download_is_applied_and_the_page_shows_it(real_run: Any, tmp_path: Path, show: Show):
     import shutil
 

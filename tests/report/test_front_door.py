@@ -92,6 +92,13 @@ def test_labels_give_a_reliability_plot(page: Page):
     assert len(page.data["reliability"]) == 10 and not page.data["calibrated"]
 
 
+def test_the_page_asks_what_a_look_would_decide(page: Page):
+    asked = page.data["questions"]
+    assert asked and {ask for ask, _, _ in asked} <= {"same", "mixed", "border"}
+    ids = {c["id"] for c in page.data["categories"]}
+    assert all(set(categories) <= ids for _, categories, _ in asked)
+
+
 def test_a_small_page_carries_its_pictures_with_it(page: Page):
     assert all(at.startswith("data:image/webp;base64,") for at in page.data["sheets"]["at"])
 

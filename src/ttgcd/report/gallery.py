@@ -22,6 +22,7 @@ from PIL import Image
 from ttgcd.report.course import seed_rows
 from ttgcd.report.run_files import RunFiles
 from ttgcd.report.thumbnails import thumbnail
+from ttgcd.storage.durable import write_atomic
 from ttgcd.streams.base import Source
 
 FOLDER, INDEX, FORMAT = "report_files", "gallery.json", "ttgcd.gallery/1"
@@ -38,7 +39,8 @@ _FRONT = 12  # pictures of a category that stand in front: its card shows them
 @dataclass(frozen=True)
 class Gallery:
     """Which samples (stream indexes) have a cell, in the order of the cells; and what else was
-    worked out once from what is not in the run's files: the map, the reliability."""
+    worked out once from what is not in the run's files: the map, the
+    reliability, the questions."""
 
     order: list[int]
     sheets: int = 0
@@ -46,10 +48,12 @@ class Gallery:
     projection: str = "none"
     points: list[tuple[float, float, int]] = field(default_factory=list)  # x, y, stream index
     reliability: list[tuple[float, float, int]] = field(default_factory=list)
+    # What to ask the user: kind of question, categories, stream index of the image or None.
+    questions: list[tuple[str, list[int], int | None]] = field(default_factory=list)
 
     def write(self, out: Path) -> None:
         text = json.dumps({"format": FORMAT, **asdict(self)}, separators=(",", ":"))
-        (out / FOLDER / INDEX).write_text(text + "\n", encoding="utf-8")
+        write_atomic(out / FOLDER / INDEX, (text + "\n").encode())
 
     @classmethod
     def read(cls, out: Path, samples: int) -> Gallery | None:

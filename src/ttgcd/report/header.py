@@ -20,16 +20,22 @@ def source_name(run: RunFiles) -> str | None:
     return os.path.basename(origin.rstrip("/\\")) or origin
 
 
+def noun(run: RunFiles) -> tuple[str, str]:
+    """What the samples are called, one and many."""
+    embeddings = run.record.get("input", {}).get("kind") == "embeddings"
+    return ("sample", "samples") if embeddings else ("image", "images")
+
+
 def title(run: RunFiles) -> str:
     """The page's title: which run this is, among several open tabs."""
-    name = source_name(run) or count_of(len(run), "image", "images")
+    name = source_name(run) or count_of(len(run), *noun(run))
     return f"{name}: {count_of(_used(run, 'novel'), 'new category', 'new categories')} - ttgcd"
 
 
 def headline(run: RunFiles) -> str:
     """One sentence for the user."""
     novel = int(run.is_novel.sum())
-    total = count_of(len(run), "image", "images")
+    total = count_of(len(run), *noun(run))
     named = f"{len(run) - novel:,} in {count_of(_used(run, 'known'), 'class', 'classes')} you named"
     if novel == 0:
         return f"{total}, all in the classes you named"

@@ -102,7 +102,7 @@ function startCards() {
   $("filter").addEventListener("input", () => {
     sections.forEach((part) => { part.limit = FIRST; });
     clearTimeout(waiting);
-    waiting = setTimeout(drawCards, total > 5000 ? 150 : 40);
+    waiting = setTimeout(() => { drawQuestions(); drawCards(); }, total > 5000 ? 150 : 40);
   });
   $("review").addEventListener("click", () => openGallery({ title: "Most doubtful images", rows: ORDERS.doubt([...rows.id.keys()]).slice(0, 400) }, "doubt"));
   document.addEventListener("keydown", (event) => {

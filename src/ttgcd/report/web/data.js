@@ -19,7 +19,7 @@ function make(tag, props = {}, ...children) {
 
 const number = (v) => v.toLocaleString("en", { maximumFractionDigits: Math.abs(v) < 10 ? 3 : 1 });
 const percent = (v) => (v > 0 && v < 0.001 ? "under 0.1%" : `${(100 * v).toFixed(v > 0 && v < 0.1 ? 1 : 0)}%`);
-const images = (n) => `${number(n)} ${n === 1 ? "image" : "images"}`;
+const images = (n) => `${number(n)} ${data.noun[n === 1 ? 0 : 1]}`;
 const baseName = (id) => id.slice(id.lastIndexOf("/") + 1) || id;
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 

@@ -1,6 +1,7 @@
 // -- begin --------------------------------------------------------------------------------------
 function drawAll() {
   redrawMap();
+  drawQuestions();
   drawCards();
   drawCharts();
   drawEditBar();
@@ -12,6 +13,7 @@ startEdits();
 startGallery();
 startPicture();
 startCards();
+startQuestions();
 startMap();
 replay();
 drawAll();
@@ -25,3 +27,7 @@ window.addEventListener("resize", () => {
   resizing = setTimeout(redraw, 120);
 });
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+// Paper does not scroll: what is not yet drawn is drawn now.
+window.addEventListener("beforeprint", () => {
+  if (havePictures) document.querySelectorAll(".thumb:not(.words)").forEach((node) => place(node, Number(node.dataset.row)));
+});
