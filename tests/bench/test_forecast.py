@@ -74,3 +74,13 @@ def test_plain_kmeans_is_a_row_of_its_own_and_needs_an_estimate(cifar, model, tm
     run[2] = "main"
     assert main([*run, "--plain-kmeans"]) == 2
     assert "does not estimate L" in capsys.readouterr().err
+
+
+def test_a_label_with_a_comma_is_one_name(cifar, model, tmp_path, capsys):
+    run = ["bench", "run", "components", "--data", str(cifar), "--out", str(tmp_path), "--dry-run"]
+    run += ["--benchmarks", "cifar10-c", "--model", model, "--streams", "fog"]
+    chosen = "no re-alignment, text,re-alignment (Adam), image"
+    assert main([*run, "--methods", chosen]) == 0
+    plan = capsys.readouterr().out
+    assert "in all 2 rows" in plan
+    assert "no re-alignment, text " in plan and "re-alignment (Adam), image " in plan

@@ -116,6 +116,19 @@ def _split(text: str | None) -> list[str] | None:
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
 
 
+def _methods(experiment: Experiment, text: str) -> list[str]:
+    """Names between commas; a label that holds commas itself is one name."""
+    labels = {variant.label for variant in experiment.variants}
+    pieces = text.split(",")
+    found = []
+    while pieces:
+        sizes = range(len(pieces), 0, -1)
+        size = next((n for n in sizes if ",".join(pieces[:n]).strip() in labels), 1)
+        found.append(",".join(pieces[:size]).strip())
+        pieces = pieces[size:]
+    return [name for name in found if name]
+
+
 def _run(args: argparse.Namespace) -> int:
     from ttgcd.bench.experiment import load_experiment
     from ttgcd.bench.forecast import forecast
@@ -171,7 +184,7 @@ def _asked_for(experiment: Experiment, args: argparse.Namespace) -> Experiment:
         value = getattr(args, name)
         if value is not None and value < 1:
             raise InputError(f"--{name.replace('_', '-')} must be at least 1, got {value}")
-    methods = None if args.methods is None else _split(",".join(args.methods))
+    methods = None if args.methods is None else _methods(experiment, ",".join(args.methods))
     # A method of the user's own is looked for beside the command, as `python -m` does.
     sys.path.insert(0, os.getcwd())
     if args.paper_rows:
