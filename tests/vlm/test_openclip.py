@@ -8,11 +8,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional as F
-from transformers import CLIPModel, CLIPTokenizer
+from transformers import CLIPTokenizer
 
 from tests.vlm.checkpoints import write_json, write_open_clip
 from ttgcd.errors import InputError
 from ttgcd.vlm import load_vlm
+from ttgcd.vlm.architecture import Architecture
 from ttgcd.vlm.base import layer_norms
 from ttgcd.vlm.openclip import clip_config
 
@@ -108,12 +109,12 @@ def test_features_are_those_of_open_clips_computation(quick_gelu, custom_text, t
 
 def test_bioclip_2_is_a_large_clip_with_the_exact_gelu():
     config = clip_config(BIOCLIP_2)
-    vision, text = config.vision_config, config.text_config
-    assert (vision.hidden_act, text.hidden_act) == ("gelu", "gelu")
-    assert (vision.num_attention_heads, vision.intermediate_size) == (16, 4096)
-    assert (text.eos_token_id, text.max_position_embeddings) == (49407, 77)
+    vision, text = config["vision_config"], config["text_config"]
+    assert (vision["hidden_act"], text["hidden_act"]) == ("gelu", "gelu")
+    assert (vision["num_attention_heads"], vision["intermediate_size"]) == (16, 4096)
+    assert (text["eos_token_id"], text["max_position_embeddings"]) == (49407, 77)
     with torch.device("meta"):
-        model = CLIPModel(config)
+        model = Architecture("clip", config).build()
     assert sum(p.numel() for p in layer_norms(model.vision_model).values()) == 102_400
     # The size of ViT-L/14.
     assert sum(p.numel() for p in model.parameters()) == 427_616_513

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 import torch
 
-Precision = Literal["fp32"]
-PRECISIONS: tuple[Precision, ...] = ("fp32",)
+Precision = Literal["fp32", "int8"]
+PRECISIONS: tuple[Precision, ...] = ("fp32", "int8")
 
 #: Images that go through the model together. Fixed, so that a feature does not depend on how many
 #: samples a caller hands over at once.

@@ -1,4 +1,4 @@
-"""CLIP and SigLIP on transformers' models, without torchvision."""
+"""CLIP and SigLIP from checkpoints in transformers' and OpenCLIP's layouts."""
 
 from __future__ import annotations
 
@@ -10,41 +10,29 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
-from transformers import CLIPConfig, CLIPModel, PreTrainedModel, SiglipConfig, SiglipModel
 
 from ttgcd.errors import InputError
 from ttgcd.vlm import openclip
+from ttgcd.vlm.architecture import Architecture
 from ttgcd.vlm.base import Tower, check_finite, layer_norms
 from ttgcd.vlm.checkpoint import Checkpoint
 from ttgcd.vlm.encoder import PRECISIONS, Encoder, Precision, encoder_fingerprint
+from ttgcd.vlm.int8 import int8_copy
 from ttgcd.vlm.preprocess import Preprocess, from_open_clip, from_transformers
-from ttgcd.vlm.stem import build_stem
 from ttgcd.vlm.tokens import Tokenize, clip_tokenizer, siglip_tokenizer
+from ttgcd.vlm.towers import DualEncoder
 
-
-class StemCLIPModel(CLIPModel):
-    """CLIPModel, with a convolutional stem when the config announces one."""
-
-    def __init__(self, config: CLIPConfig) -> None:
-        super().__init__(config)
-        stem = getattr(config.vision_config, "stem", None)
-        if stem:
-            self.vision_model.embeddings.patch_embedding = build_stem(stem)
-
-
-class _AsGiven(nn.Module):
-    """Stands in for the embeddings of an image tower whose input is embedded already."""
-
-    def forward(self, pixel_values: torch.Tensor, **options: Any) -> torch.Tensor:
-        return pixel_values
+# Tokens that go through the image tower together where nothing is trained: few enough for a block's
+# widest array to stay in a processor's cache, enough for its matrix products.
+_CACHED_TOKENS = 1600
 
 
 class _HuggingFaceTowers:
-    """Both encoders of a transformers model in float32, in evaluation mode."""
+    """Both encoders of a model in float32, in evaluation mode."""
 
     def __init__(
         self,
-        model: PreTrainedModel,
+        model: DualEncoder,
         tokenize: Tokenize,
         preprocess: Preprocess,
         device: torch.device,
@@ -66,8 +54,23 @@ class _HuggingFaceTowers:
     def encode_images(self, images: torch.Tensor, normalize: bool = True) -> torch.Tensor:
         if not len(images):
             return torch.empty((0, self.dim), device=self.device)
-        features = _pooled(self.model.get_image_features(pixel_values=self._pixels(images)))
+        features = torch.cat(
+            [self.model.image_features(self._pixels(piece)) for piece in self._pieces(images)]
+        )
         return _finish(features, normalize, "image features")
+
+    def in_int8(self) -> _HuggingFaceTowers:
+        """These towers with the image tower's matrix products in int8 (see `int8.py`)."""
+        model = copy.copy(self.model)
+        model._modules = {**model._modules, "vision_model": int8_copy(self.model.vision_model)}
+        return _HuggingFaceTowers(model, self._tokenize, self.preprocess, self.device, self.dim)
+
+    def _pieces(self, images: torch.Tensor) -> Sequence[torch.Tensor]:
+        """The batch in equal parts that fit a processor's cache; as one for training or a GPU."""
+        if torch.is_grad_enabled() or self.device.type != "cpu":
+            return [images]
+        tokens = len(images) * self.model.vision_model.embeddings.position_embedding.num_embeddings
+        return images.tensor_split(min(len(images), -(-tokens // _CACHED_TOKENS)))
 
     def _pixels(self, images: torch.Tensor) -> torch.Tensor:
         """The encoder's input, scaled and shifted."""
@@ -85,18 +88,18 @@ class _HuggingFaceTowers:
         if not texts:
             return torch.empty((0, self.dim), device=self.device)
         tokens = {key: value.to(self.device) for key, value in self._tokenize(texts).items()}
-        features = _pooled(self.model.get_text_features(**tokens))
+        features = self.model.text_features(tokens["input_ids"])
         return _finish(features, normalize, "text features")
 
 
 class HuggingFaceVLM(_HuggingFaceTowers):
-    """A `VLM` around a transformers model: pretrained, and so it stays."""
+    """A `VLM` from a checkpoint: pretrained, and so it stays."""
 
     def __init__(
         self,
         name: str,
         fingerprint: str,
-        model: PreTrainedModel,
+        model: DualEncoder,
         tokenize: Tokenize,
         preprocess: Preprocess,
         device: torch.device,
@@ -112,11 +115,13 @@ class HuggingFaceVLM(_HuggingFaceTowers):
     ) -> Encoder:
         if precision not in PRECISIONS:
             raise InputError(f"unknown precision {precision!r}: choose {', '.join(PRECISIONS)}")
-        forward = self.encode_images
+        towers: _HuggingFaceTowers = self
         if norms is not None:
-            own = self.trainable()
-            own.load_norms(norms)
-            forward = own.encode_images
+            towers = self.trainable()
+            towers.load_norms(norms)
+        if precision == "int8":
+            towers = towers.in_int8()
+        forward = towers.encode_images
         return Encoder(forward, encoder_fingerprint(self.fingerprint, norms, precision), self.dim)
 
     def trainable(self) -> HuggingFaceTrainable:
@@ -124,7 +129,7 @@ class HuggingFaceVLM(_HuggingFaceTowers):
         norms = {
             id(p) for tower in _towers(self.model).values() for p in layer_norms(tower).values()
         }
-        shared = {id(p): p for p in self.model.parameters() if id(p) not in norms}
+        shared: dict[int, Any] = {id(p): p for p in self.model.parameters() if id(p) not in norms}
         shared |= {id(b): b for b in self.model.buffers()}
         model = copy.deepcopy(self.model, shared)
         return HuggingFaceTrainable(
@@ -138,7 +143,7 @@ class HuggingFaceTrainable(_HuggingFaceTowers):
     def __init__(
         self,
         name: str,
-        model: PreTrainedModel,
+        model: DualEncoder,
         tokenize: Tokenize,
         preprocess: Preprocess,
         device: torch.device,
@@ -156,15 +161,11 @@ class HuggingFaceTrainable(_HuggingFaceTowers):
         }
 
     def embed_images(self, images: torch.Tensor) -> torch.Tensor:
-        return self.model.vision_model.embeddings(self._pixels(images))
+        return self.model.vision_model.embed(self._pixels(images))
 
     def encode_embedded(self, embedded: torch.Tensor) -> torch.Tensor:
         tower = self.model.vision_model
-        embeddings, tower.embeddings = tower.embeddings, _AsGiven()
-        try:
-            features = _pooled(self.model.get_image_features(pixel_values=embedded))
-        finally:
-            tower.embeddings = embeddings
+        features = self.model.project(tower.pool(tower.run(embedded, 0, tower.depth)))
         return _finish(features, True, "image features")
 
     def norm_parameters(self, tower: Tower = "image") -> dict[str, nn.Parameter]:
@@ -199,7 +200,7 @@ class HuggingFaceTrainable(_HuggingFaceTowers):
                 parameter.grad = None
 
 
-def _towers(model: PreTrainedModel) -> dict[Tower, nn.Module]:
+def _towers(model: DualEncoder) -> dict[Tower, nn.Module]:
     return {"image": model.vision_model, "text": model.text_model}
 
 
@@ -207,46 +208,39 @@ def build(checkpoint: Checkpoint, device: torch.device) -> HuggingFaceVLM:
     """Load a checkpoint of either layout."""
     if checkpoint.open_clip:
         settings = checkpoint.json("open_clip_config.json")
-        config = openclip.clip_config(settings)
+        architecture = Architecture("clip", openclip.clip_config(settings))
         tensors = openclip.clip_tensors(checkpoint.tensors())
-        preprocess = from_open_clip(
-            settings.get("preprocess_cfg", {}), config.vision_config.image_size
-        )
+        preprocess = from_open_clip(settings.get("preprocess_cfg", {}), architecture.image_size)
     else:
-        config = _config(checkpoint)
+        architecture = _architecture(checkpoint)
         tensors = checkpoint.tensors()
         preprocess = from_transformers(_processor(checkpoint))
-    if preprocess.size != config.vision_config.image_size:
+    if preprocess.size != architecture.image_size:
         raise InputError(
             f"model {checkpoint.name}: the preprocessing gives images of side {preprocess.size}, "
-            f"the image encoder takes {config.vision_config.image_size}"
+            f"the image encoder takes {architecture.image_size}"
         )
-    text = config.text_config
-    if isinstance(config, CLIPConfig):
-        model = load_weights(StemCLIPModel, config, tensors, checkpoint.name)
-        if getattr(config.vision_config, "stem", None):  # its convolutions are faster this way
-            stem = model.vision_model.embeddings.patch_embedding
+    model = load_weights(architecture, tensors, checkpoint.name)
+    text = architecture.text
+    length, vocabulary = text["max_position_embeddings"], text["vocab_size"]
+    if architecture.family == "clip":
+        if architecture.stem:  # its convolutions are faster this way
+            stem: Any = model.vision_model.embeddings.patch_embedding
             stem.to(memory_format=torch.channels_last)
-        tokenize = clip_tokenizer(
-            checkpoint, text.max_position_embeddings, text.vocab_size, text.eos_token_id
-        )
+        tokenize = clip_tokenizer(checkpoint, length, vocabulary, text["eos_token_id"])
     else:
-        model = load_weights(SiglipModel, config, tensors, checkpoint.name)
-        tokenize = siglip_tokenizer(checkpoint, text.max_position_embeddings, text.vocab_size)
+        tokenize = siglip_tokenizer(checkpoint, length, vocabulary)
     return HuggingFaceVLM(
         checkpoint.name, checkpoint.fingerprint(), model, tokenize, preprocess, device
     )
 
 
 def load_weights(
-    kind: type[PreTrainedModel],
-    config: CLIPConfig | SiglipConfig,
-    tensors: Mapping[str, torch.Tensor],
-    name: str,
-) -> PreTrainedModel:
+    architecture: Architecture, tensors: Mapping[str, torch.Tensor], name: str
+) -> DualEncoder:
     """A float32 model with exactly these weights: one that is missing is an error, never random."""
     with torch.device("meta"):
-        model = kind(config)
+        model = architecture.build()
     expected = model.state_dict()
     missing = sorted(set(expected) - set(tensors))
     if missing:
@@ -268,26 +262,18 @@ def load_weights(
         for key, value in expected.items()
     }
     model.load_state_dict(weights, assign=True)
-    # Buffers that are not stored are still without memory.
-    for module in model.modules():
-        if "position_ids" in dict(module.named_buffers(recurse=False)):
-            module.position_ids = torch.arange(module.position_ids.shape[-1])[None]
     return model
 
 
-def _config(checkpoint: Checkpoint) -> CLIPConfig | SiglipConfig:
+def _architecture(checkpoint: Checkpoint) -> Architecture:
     settings = checkpoint.json("config.json")
-    kinds: dict[Any, type[CLIPConfig] | type[SiglipConfig]] = {
-        "clip": CLIPConfig,
-        "siglip": SiglipConfig,
-    }
-    kind = kinds.get(settings.get("model_type"))
-    if kind is None:
+    kind = settings.get("model_type")
+    if kind not in ("clip", "siglip"):
         raise InputError(
-            f"model {checkpoint.name}: model_type {settings.get('model_type')!r} is not supported; "
+            f"model {checkpoint.name}: model_type {kind!r} is not supported; "
             "use a CLIP or SigLIP checkpoint, or one in OpenCLIP's layout"
         )
-    return kind.from_dict(settings)
+    return Architecture(kind, settings)
 
 
 def _processor(checkpoint: Checkpoint) -> Mapping[str, Any]:
@@ -298,11 +284,6 @@ def _processor(checkpoint: Checkpoint) -> Mapping[str, Any]:
     if not isinstance(settings, dict):
         raise InputError(f"model {checkpoint.name}: processor_config.json has no image_processor")
     return settings
-
-
-def _pooled(output: Any) -> torch.Tensor:
-    """transformers 4 returns the features, transformers 5 an object that holds them."""
-    return output if isinstance(output, torch.Tensor) else output.pooler_output
 
 
 def _finish(features: torch.Tensor, normalize: bool, what: str) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Checkpoints in OpenCLIP's layout (BioCLIP-2, LAION's, DFN) as transformers' CLIPModel."""
+"""Checkpoints in OpenCLIP's layout (BioCLIP-2, LAION's, DFN) under CLIPModel's names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from transformers import CLIPConfig
 
 from ttgcd.errors import InputError
 
@@ -48,8 +47,8 @@ _RESBLOCK = re.compile(r"(visual\.)?transformer\.resblocks\.(\d+)\.(.+)\.(weight
 _IN_PROJ = re.compile(r"(visual\.)?transformer\.resblocks\.(\d+)\.attn\.in_proj_(weight|bias)")
 
 
-def clip_config(settings: Mapping[str, Any]) -> CLIPConfig:
-    """The CLIPConfig that computes what open_clip_config.json describes."""
+def clip_config(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """CLIP's ``config.json`` that computes what open_clip_config.json describes."""
     model = settings.get("model_cfg")
     try:
         vision, text = model["vision_cfg"], model["text_cfg"]  # type: ignore[index]
@@ -63,9 +62,9 @@ def clip_config(settings: Mapping[str, Any]) -> CLIPConfig:
         # OpenCLIP's default is the exact GELU; OpenAI's weights need the quick one.
         activation = "quick_gelu" if model.get("quick_gelu") else "gelu"  # type: ignore[union-attr]
         vocabulary = text["vocab_size"]
-        return CLIPConfig(
-            projection_dim=model["embed_dim"],  # type: ignore[index]
-            vision_config={
+        return {
+            "projection_dim": model["embed_dim"],  # type: ignore[index]
+            "vision_config": {
                 "hidden_size": vision["width"],
                 "intermediate_size": int(vision["width"] * vision.get("mlp_ratio", 4.0)),
                 "num_hidden_layers": vision["layers"],
@@ -74,7 +73,7 @@ def clip_config(settings: Mapping[str, Any]) -> CLIPConfig:
                 "patch_size": vision["patch_size"],
                 "hidden_act": activation,
             },
-            text_config={
+            "text_config": {
                 "hidden_size": text["width"],
                 "intermediate_size": int(text["width"] * text.get("mlp_ratio", 4.0)),
                 "num_hidden_layers": text["layers"],
@@ -88,7 +87,7 @@ def clip_config(settings: Mapping[str, Any]) -> CLIPConfig:
                 "eos_token_id": vocabulary - 1,
                 "pad_token_id": 0,
             },
-        )
+        }
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"open_clip_config.json lacks or mistypes a setting: {error!r}") from error
 

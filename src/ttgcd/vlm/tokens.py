@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import torch
 
@@ -13,35 +14,60 @@ from ttgcd.vlm.checkpoint import Checkpoint
 
 Tokenize = Callable[[Sequence[str]], dict[str, torch.Tensor]]
 
+_CLIP_END = "<|endoftext|>"
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def clip_tokenizer(checkpoint: Checkpoint, length: int, vocabulary: int, end: int) -> Tokenize:
     """CLIP: padded to the longest text; attention is causal, so padding changes nothing."""
-    from transformers import CLIPTokenizer
-
     folder = checkpoint.folder
-    split = (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file()
-    if not split and not (folder / "tokenizer.json").is_file():
+    if (folder / "tokenizer.json").is_file():
+        read = _fast_clip(folder / "tokenizer.json", length)
+    elif (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
+        read = _slow_clip(folder, length)
+    else:
         raise InputError(
             f"model {checkpoint.name}: no tokenizer in {folder}; put tokenizer.json (or vocab.json "
             "and merges.txt) of openai/clip-vit-base-patch16 there"
         )
-    tokenizer = CLIPTokenizer.from_pretrained(str(folder), local_files_only=True)
-    if len(tokenizer) > vocabulary or end not in (2, tokenizer.eos_token_id):
+    size, own_end, tokenize = read
+    if size > vocabulary or end not in (2, own_end):
         raise InputError(
-            f"model {checkpoint.name}: the tokenizer ({len(tokenizer)} tokens, end token "
-            f"{tokenizer.eos_token_id}) is not the one of the text encoder ({vocabulary} tokens, "
-            f"end token {end})"
+            f"model {checkpoint.name}: the tokenizer ({size} tokens, end token {own_end}) is not "
+            f"the one of the text encoder ({vocabulary} tokens, end token {end})"
         )
+    return tokenize
+
+
+def _fast_clip(path: Path, length: int) -> tuple[int, int | None, Tokenize]:
+    """By the tokenizers library alone: importing transformers takes longer than many a run."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(path))
+    end = tokenizer.token_to_id(_CLIP_END)
+    tokenizer.enable_truncation(length)
+    tokenizer.enable_padding(pad_id=end or 0, pad_token=_CLIP_END)
+
+    def tokenize(texts: Sequence[str]) -> dict[str, torch.Tensor]:
+        rows = tokenizer.encode_batch(list(texts))
+        return {"input_ids": torch.tensor([row.ids for row in rows])}
+
+    return tokenizer.get_vocab_size(with_added_tokens=True), end, tokenize
+
+
+def _slow_clip(folder: Path, length: int) -> tuple[int, int | None, Tokenize]:
+    """From vocab.json and merges.txt, which transformers knows how to put together."""
+    from transformers import CLIPTokenizer
+
+    tokenizer = CLIPTokenizer.from_pretrained(str(folder), local_files_only=True)
 
     def tokenize(texts: Sequence[str]) -> dict[str, torch.Tensor]:
         tokens = tokenizer(
             list(texts), padding=True, truncation=True, max_length=length, return_tensors="pt"
         )
-        return {"input_ids": tokens["input_ids"], "attention_mask": tokens["attention_mask"]}
+        return {"input_ids": tokens["input_ids"]}
 
-    return tokenize
+    return len(tokenizer), tokenizer.eos_token_id, tokenize
 
 
 def siglip_tokenizer(checkpoint: Checkpoint, length: int, vocabulary: int) -> Tokenize:

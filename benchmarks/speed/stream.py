@@ -1,0 +1,125 @@
+"""`ttgcd discover` on JPEG files against the bare encoder and Hugging Face's zero-shot pipeline.
+
+    python -m benchmarks.speed.stream [--images 96]
+
+Model of ViT-B/16's shape, the same files, threads and process for all; loading the model is counted
+for nobody. `discover` is what run.json says the stream took: input, encoder, method, all files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from PIL import Image
+
+from benchmarks.speed.models import NAMES, vit_b16, write_photographs
+from benchmarks.speed.rows import Row, report, side_by_side
+from ttgcd.cli import main as ttgcd
+from ttgcd.streams.decode import decode
+from ttgcd.vlm import load_vlm
+
+
+def discover(files: Path, out: Path, *options: str) -> float:
+    """Seconds of the stream of one run."""
+    words = ["discover", str(files), "--known", NAMES, "--novel", "10", "--epochs", "0",
+             "--warmup", "32", "--vocabulary", "none", "--quiet", "--overwrite",
+             "--out", str(out), *options]  # fmt: skip
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert ttgcd(words) == 0
+    spent = json.loads((out / "run.json").read_text(encoding="utf-8"))["seconds"]
+    return sum(spent[part] for part in ("input", "encode", "method", "sinks"))
+
+
+def pipeline(model: Path, files: list[Path], batch: int) -> Callable[[], object]:
+    from transformers import AutoTokenizer, CLIPImageProcessor, CLIPModel
+    from transformers import pipeline as make
+
+    classify = make(
+        "zero-shot-image-classification",
+        model=CLIPModel.from_pretrained(model),
+        tokenizer=AutoTokenizer.from_pretrained(model),
+        image_processor=CLIPImageProcessor.from_pretrained(model),
+    )
+    names = NAMES.split(",")
+
+    def run() -> None:
+        pictures = [Image.open(file).convert("RGB") for file in files]
+        classify(pictures, candidate_labels=names, batch_size=batch)
+
+    return run
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--images", type=int, default=96)
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        model = vit_b16(folder / "model")
+        source = write_photographs(folder / "photographs", args.images)
+        files = sorted(source.iterdir())
+        vlm = load_vlm(str(model))
+        tensors = torch.stack([vlm.preprocess(decode(file.read_bytes())) for file in files])
+        encoder = vlm.encoder()
+        run = ["--model", str(model)]
+        out = folder / "out"
+        encoder(tensors[:8])  # threads are there, memory is there
+        ours: list[float] = []
+        int8: list[float] = []
+        batches = (1, 8, 32)
+        pipelines = [pipeline(model, files, batch) for batch in batches]
+        bare, _, _, *theirs = side_by_side(
+            lambda: encoder(tensors),
+            lambda: ours.append(discover(source, out, *run)),
+            lambda: int8.append(discover(source, out, *run, "--precision", "int8")),
+            *pipelines,
+            repeats=2,
+        )
+        mini = _mini(folder)
+    own, quick = min(ours), min(int8)
+    best = min(theirs)
+    at = batches[theirs.index(best)]
+    rate = f"{args.images / own:.1f} images/s"
+    rows = [
+        Row("discover on JPEG files against the bare encoder (ViT-B/16 shape)", 0.95, "at least",
+            bare / own, note=rate),
+        Row("discover against the Hugging Face pipeline, its best batch size", 1.0, "at least",
+            best / own, note=f"best at batch size {at}"),
+        Row("discover against the Hugging Face pipeline as it comes (batch 1)", 2.0, "at least",
+            theirs[0] / own),
+        Row("discover --precision int8 against the pipeline at its best", 1.3, "at least",
+            best / quick, note=f"{args.images / quick:.1f} images/s"),
+        mini,
+    ]  # fmt: skip
+    report(rows)
+
+
+def _mini(folder: Path, count: int = 2048) -> Row:
+    """With the small model decoding counts as well: the slower of the two is the bound."""
+    source = write_photographs(folder / "many", count, 96)
+    vlm = load_vlm("mini")
+    files = [file.read_bytes() for file in sorted(source.iterdir())]
+    images = torch.stack([vlm.preprocess(decode(data)) for data in files])
+    encoder = vlm.encoder()
+    spent = []
+    decoding, encoding, _ = side_by_side(
+        lambda: [vlm.preprocess(decode(data)) for data in files],
+        lambda: encoder(images),
+        lambda: spent.append(discover(source, folder / "out", "--model", "mini")),
+    )
+    cores = torch.get_num_threads()
+    bound = max(decoding / cores, encoding)
+    return Row("discover with mini against the slower of decode and encode", 0.8, "at least",
+               bound / min(spent), note=f"{count / min(spent):,.0f} images/s")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
