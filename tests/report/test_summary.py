@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import math
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ from ttgcd.errors import InputError
 from ttgcd.methods.answer import Answer
 from ttgcd.report import StreamSummary
 from ttgcd.storage.state import State
-from ttgcd.streams.base import Batch
 
 
 def through_json(state: State) -> State:
@@ -27,30 +24,10 @@ def assert_same(one: StreamSummary, other: StreamSummary) -> None:
         np.testing.assert_array_equal(array, b.arrays[name], err_msg=name)
 
 
-def test_counts_and_timeline_agree_with_counting_by_hand():
+def test_counts_agree_with_counting_by_hand():
     summary = summarise(3, 2, 700)
     category = answers(0, 700, 5).category
     np.testing.assert_array_equal(summary.counts, np.bincount(category, minlength=5))
-    timeline = summary.timeline()
-    assert timeline["start"][0] == 0 and timeline["end"][-1] == 700
-    for i, (start, end) in enumerate(zip(timeline["start"], timeline["end"])):
-        part = category[start:end]
-        assert timeline["known"][i] == (part < 3).sum()
-        assert timeline["novel"][i] == (part >= 3).sum()
-
-
-def test_entropy_against_a_slow_reference():
-    summary = summarise(3, 2, 500)
-    category = answers(0, 500, 5).category.tolist()
-
-    def slow(values: list[int]) -> float:
-        counts = Counter(values)
-        return -sum(n / len(values) * math.log(n / len(values)) for n in counts.values())
-
-    assert summary.entropy() == pytest.approx(slow(category), abs=1e-12)
-    timeline = summary.timeline()
-    for start, end, entropy in zip(timeline["start"], timeline["end"], timeline["entropy"]):
-        assert entropy == pytest.approx(slow(category[start:end]), abs=1e-12)
 
 
 def test_memory_does_not_grow_with_the_stream():
@@ -94,7 +71,7 @@ def test_revisions_after_a_warm_up_replace_the_provisional_answers():
     provisional = StreamSummary(3, 2, map_points=500)
     for start in (0, 100):
         provisional.write(batch(start, 100), answers(start, 100, 3, seed=1, final=False))
-    assert provisional.counted == 0
+    assert provisional.counts.sum() == 0
     # The third batch ends the warm-up in its middle: 250 revised rows and 50 new ones.
     provisional.write(batch(200, 100), answers(0, 300, 5))
     direct = StreamSummary(3, 2, map_points=500)
@@ -131,7 +108,7 @@ def test_a_method_that_is_silent_until_the_end():
     for start in (0, 50):
         summary.write(batch(start, 50), Answer.empty())
     summary.write(None, answers(0, 100, 3))
-    assert summary.counted == 100
+    assert summary.counts.sum() == 100
     assert len(summary.map_sample()["id"]) == 10
     assert all(summary.exemplars(c) for c in range(3))
 
@@ -144,13 +121,22 @@ def test_the_last_of_two_answers_in_one_write_counts():
     assert summary.counts.tolist() == [0, 0, 20]
 
 
-def test_exemplars_are_the_best_scores_and_atypical_the_worst():
+def test_exemplars_are_the_best_scores():
     summary = summarise(3, 2, 400)
     rows = answers(0, 400, 5)
     for c in range(5):
         own = np.sort(rows.score[rows.category == c])
         np.testing.assert_allclose([e["score"] for e in summary.exemplars(c)], own[::-1][:12])
-        np.testing.assert_allclose([e["score"] for e in summary.atypical(c)], own[:4])
+
+
+def test_the_sample_that_a_category_began_with_comes_last():
+    rows = answers(0, 30, 1)
+    rows.category[:] = 1
+    rows.score[7] = 1.0
+    summary = StreamSummary(1, 1, exemplars=40)
+    summary.write(batch(0, 30), rows)
+    shown = [e["index"] for e in summary.exemplars(1)]
+    assert len(shown) == 30 and shown[-1] == 7
 
 
 def test_near_duplicates_are_shown_once():
@@ -190,15 +176,3 @@ def test_a_category_beyond_those_announced_is_counted():
 def test_a_category_below_zero_is_refused():
     with pytest.raises(ValueError, match="category -1"):
         StreamSummary(2, 1).write(batch(0, 5), Answer.make(0, np.full(5, -1), np.ones(5)))
-
-
-def test_a_few_last_samples_do_not_make_a_step_of_their_own() -> None:
-    summary = StreamSummary(2, 2)
-    labels = np.arange(200) % 4
-    rows = Answer.make(0, labels, np.ones(200))
-    arrived = Batch(tuple(map(str, range(200))), 0, tuple(range(200)), 200)
-    summary.write(arrived, rows)
-    course = summary.timeline(least=64)
-    assert (course["known"] + course["novel"]).sum() == 200
-    assert (course["known"] + course["novel"]).tolist() == [64, 64, 72]
-    assert course["end"].tolist() == [64, 128, 200]

@@ -87,14 +87,14 @@ class Ranking:
             column[c, :n] = values
             column[c, n:] = empty
 
-    def of(self, category: int, sign: float = 1.0) -> list[dict[str, Any]]:
+    def of(self, category: int) -> list[dict[str, Any]]:
         """The samples kept for a category: index, id, position in the source, score."""
         return [
             {
                 "index": int(index),
                 "id": self.ids[int(index)],
                 "position": int(position),
-                "score": float(sign * key),
+                "score": float(key),
             }
             for key, index, position in zip(
                 self.key[category], self.index[category], self.position[category]

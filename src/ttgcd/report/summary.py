@@ -8,6 +8,7 @@ import numpy as np
 
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Answer
+from ttgcd.report.course import entropy
 from ttgcd.report.ranking import Ranking, signatures
 from ttgcd.report.sample import Sample, priorities
 from ttgcd.storage.state import State
@@ -15,12 +16,12 @@ from ttgcd.storage.state import State
 if TYPE_CHECKING:
     from ttgcd.streams.base import Batch
 
-_FORMAT = 1
-_PARTS = ("sample", "typical", "atypical")
+_FORMAT = 2
+_PARTS = ("sample", "typical")
 
 
 class StreamSummary:
-    """A sink: counts, the course of the stream, a sample for the map, exemplars.
+    """A sink: counts, a sample for the map, exemplars.
 
     Only rows marked ``final`` are counted, each once; provisional rows wait, so a method that
     answers after the warm-up or at the end is counted by its last word. The map follows every
@@ -35,12 +36,8 @@ class StreamSummary:
         seed: int = 0,
         map_points: int = 2000,
         exemplars: int = 12,
-        atypical: int = 4,
-        bins: int = 64,
         waiting: int = 20_000,
     ) -> None:
-        if bins < 2 or bins % 2:
-            raise ValueError(f"bins must be even and 2 or more, got {bins}")
         self.n_known, self.n_novel = n_known, n_novel
         self._config = {
             "n_known": n_known,
@@ -48,19 +45,15 @@ class StreamSummary:
             "seed": seed,
             "map_points": map_points,
             "exemplars": exemplars,
-            "atypical": atypical,
-            "bins": bins,
             "waiting": waiting,
         }
         self._seed, self._most_waiting = seed, waiting
         categories = n_known + n_novel
         self.seen = 0
-        self._width = 1  # samples a bin; doubles when the stream outgrows the bins
-        self._table = np.zeros((bins, categories), np.int64)
+        self.counts = np.zeros(categories, np.int64)  # samples per category
         self._waiting: dict[int, tuple[str, int]] = {}  # index -> id, position
         self._sample = Sample(map_points, seed)
         self._typical = Ranking(categories, exemplars)
-        self._atypical = Ranking(categories, atypical)
 
     # -- the stream ---------------------------------------------------------------------------
 
@@ -71,23 +64,22 @@ class StreamSummary:
             low, high = int(rows.category.min()), int(rows.category.max())
             if low < 0:
                 raise ValueError(f"category {low} is below 0")
-            if high >= self._table.shape[1]:
+            if high >= len(self.counts):
                 self._grow(high + 1)
         final = rows.at(np.asarray(rows.final, bool))
         if batch is not None and len(batch):
             self._arrive(batch, final.index)
         self._sample.answer(rows.index, rows.category, rows.features)
         if len(final):
-            self._count(final)
+            np.add.at(self.counts, final.category, 1)
             self._rank(final, batch)
         self._forget()
 
     def _grow(self, categories: int) -> None:
         """A category beyond those announced was opened."""
-        more = np.zeros((len(self._table), categories - self._table.shape[1]), np.int64)
-        self._table = np.concatenate([self._table, more], axis=1)
-        for ranking in (self._typical, self._atypical):
-            ranking.grow(categories)
+        more = np.zeros(categories - len(self.counts), np.int64)
+        self.counts = np.concatenate([self.counts, more])
+        self._typical.grow(categories)
 
     def _arrive(self, batch: Batch, settled: np.ndarray) -> None:
         index = np.arange(batch.start, batch.start + len(batch))
@@ -95,13 +87,6 @@ class StreamSummary:
         self._sample.offer(index, batch.ids, batch.positions)
         for row in np.flatnonzero(~np.isin(index, settled)).tolist():
             self._waiting[batch.start + row] = (batch.ids[row], int(batch.positions[row]))
-
-    def _count(self, final: Answer) -> None:
-        while final.index.max() >= len(self._table) * self._width:
-            merged = self._table[0::2] + self._table[1::2]
-            self._table = np.concatenate([merged, np.zeros_like(merged)])
-            self._width *= 2
-        np.add.at(self._table, (final.index // self._width, final.category), 1)
 
     def _rank(self, final: Answer, batch: Batch | None) -> None:
         begin, end = (0, 0) if batch is None else (batch.start, batch.start + len(batch))
@@ -115,7 +100,6 @@ class StreamSummary:
         typical = np.where(seeds, final.score - 2.0, final.score)
         # Few samples of a long stream can still make it; only those are looked at closely.
         likely = self._typical.promising(final.category, typical)
-        likely |= self._atypical.promising(final.category, -final.score)
         chosen = []
         for row in np.flatnonzero(likely).tolist():
             i = int(final.index[row])
@@ -131,8 +115,9 @@ class StreamSummary:
             signature = np.zeros(len(rows), np.uint64)
         else:
             signature = signatures(rows.features, self._seed)
-        for ranking, key in ((self._typical, typical[chosen]), (self._atypical, -rows.score)):
-            ranking.offer(rows.category, key, rows.index, ids, np.array(positions), signature)
+        self._typical.offer(
+            rows.category, typical[chosen], rows.index, ids, np.array(positions), signature
+        )
 
     def _forget(self) -> None:
         """Bound the names of waiting samples."""
@@ -145,58 +130,14 @@ class StreamSummary:
 
     # -- what it knows ------------------------------------------------------------------------
 
-    @property
-    def counts(self) -> np.ndarray:
-        """Samples per category (K + L,)."""
-        return self._table.sum(axis=0)
-
-    @property
-    def counted(self) -> int:
-        """Samples with a final answer."""
-        return int(self._table.sum())
-
-    def timeline(self, least: int = 64) -> dict[str, np.ndarray]:
-        """The course of the stream in equal steps of at least ``least`` samples.
-
-        ``start`` and ``end`` (stream indexes), ``known`` and ``novel`` (counts), ``entropy`` of the
-        category histogram in nats, ``categories`` in use. Steps without an answer are left out.
-        """
-        factor = 1
-        while self._width * factor < least and factor < len(self._table):
-            factor *= 2
-        bins = len(self._table)
-        padded = np.zeros((-(-bins // factor) * factor, self._table.shape[1]), np.int64)
-        padded[:bins] = self._table
-        table = padded.reshape(-1, factor, self._table.shape[1]).sum(axis=1)
-        start = np.arange(len(table)) * factor * self._width
-        used = table.sum(axis=1) > 0
-        table, start = table[used], start[used]
-        end = np.minimum(start + factor * self._width, max(self.seen, 1))
-        if len(table) > 1 and 2 * table[-1].sum() < table[-2].sum():
-            # A few last samples make no step of their own: their entropy would seem to fall.
-            table = np.concatenate([table[:-2], table[-2:].sum(axis=0, keepdims=True)])
-            start, end = start[:-1], np.append(end[:-2], end[-1:])
-        return {
-            "start": start,
-            "end": end,
-            "known": table[:, : self.n_known].sum(axis=1),
-            "novel": table[:, self.n_known :].sum(axis=1),
-            "entropy": _entropy(table),
-            "categories": (table > 0).sum(axis=1),
-        }
-
     def entropy(self) -> float:
         """Entropy of all assignments in nats; its exponential is how many categories an even
         spread would need."""
-        return float(_entropy(self.counts[None])[0])
+        return float(entropy(self.counts[None])[0])
 
     def exemplars(self, category: int) -> list[dict[str, Any]]:
         """The most typical samples, best first: index, id, position, score (of a seed less 2)."""
         return self._typical.of(category)
-
-    def atypical(self, category: int) -> list[dict[str, Any]]:
-        """The samples with the lowest score, lowest first."""
-        return self._atypical.of(category, sign=-1.0)
 
     def map_sample(self) -> dict[str, Any]:
         """Sampled rows with features, in stream order: index, id, category, features."""
@@ -215,12 +156,11 @@ class StreamSummary:
 
     def state(self) -> State:
         """Everything needed to go on, as plain arrays and JSON values."""
-        arrays: dict[str, np.ndarray] = {"table": self._table.copy()}
+        arrays: dict[str, np.ndarray] = {"counts": self.counts.copy()}
         values: dict[str, Any] = {
             "format": _FORMAT,
             "config": dict(self._config),
             "seen": self.seen,
-            "width": self._width,
             "waiting": [[i, name, at] for i, (name, at) in self._waiting.items()],
         }
         for part in _PARTS:
@@ -233,8 +173,8 @@ class StreamSummary:
         arrays, values = state
         if values.get("format") != _FORMAT or values["config"] != self._config:
             raise InputError("the saved report summary was made by another version or task")
-        self.seen, self._width = values["seen"], values["width"]
-        self._table = np.array(arrays["table"])
+        self.seen = values["seen"]
+        self.counts = np.array(arrays["counts"])
         self._waiting = {i: (name, at) for i, name, at in values["waiting"]}
         for part in _PARTS:
             prefix = f"{part}/"
@@ -250,10 +190,3 @@ def _last_word(rows: Answer) -> Answer:
     if len(first) == len(rows):
         return rows
     return rows.at(np.sort(len(rows) - 1 - first))
-
-
-def _entropy(table: np.ndarray) -> np.ndarray:
-    """Entropy in nats of every row of counts; 0 for an empty row."""
-    share = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
-    logs = np.log(share, out=np.zeros_like(share), where=share > 0)
-    return np.maximum(-(share * logs).sum(axis=1), 0.0)
