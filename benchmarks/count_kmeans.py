@@ -42,10 +42,8 @@ def main() -> None:
             )
 
 
-@torch.inference_mode()
 def encode(vlm, images: np.ndarray) -> np.ndarray:  # type: ignore[no-untyped-def]
-    batch = torch.stack([vlm.preprocess(np.array(image)) for image in images])
-    return vlm.encode_images(batch).numpy()
+    return vlm.encoder()(torch.stack([vlm.preprocess(np.array(image)) for image in images]))
 
 
 if __name__ == "__main__":

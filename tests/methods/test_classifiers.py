@@ -252,3 +252,20 @@ def test_defaults_and_wrong_options() -> None:
     for wrong in ({"warmup": 0}, {"temperature": 0.0}, {"ema": 2.0}):
         with pytest.raises(InputError, match=next(iter(wrong))):
             SimGcd(**wrong)
+
+
+@pytest.mark.parametrize("cls", [HiLo, SimGcd])
+def test_what_is_trained_lies_on_the_encoders_device(cls) -> None:
+    """The meta device stands for a GPU: it says where a tensor would be."""
+    vlm = TinyVLM()
+    vlm.device = torch.device("meta")
+    method = cls(**({"hidden": 8} if cls is SimGcd else {}))
+    anchors = normalise(np.eye(3, vlm.dim)).astype(np.float32)
+    method.start(Task(("a", "b", "c"), anchors, 2, vlm=vlm))
+    method._set_bank(np.eye(5, vlm.dim, dtype=np.float32))
+    placed = [method.bank, method.here(anchors)]
+    if cls is SimGcd:
+        placed += [method.teacher, *method.head.parameters(), *method.teacher_head.parameters()]
+    assert {tensor.device.type for tensor in placed} == {"meta"}
+    trained = [p for group in method._optimiser.param_groups for p in group["params"]]
+    assert {tensor.device.type for tensor in trained} == {"meta"}

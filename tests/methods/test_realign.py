@@ -283,3 +283,35 @@ def test_the_continual_ablation_honours_the_optimiser(vlm, images, anchors) -> N
     assert not np.allclose(
         np.concatenate([sgd[k] for k in sgd]), np.concatenate([adam[k] for k in sgd])
     )
+
+
+def test_the_minibatch_normaliser_divides_by_the_minibatchs_own_weights(vlm, images, anchors):
+    rng = np.random.default_rng(0)
+    labels, weights = rng.integers(0, 3, 48), rng.random(48).astype(np.float32)
+    with torch.no_grad():
+        features = vlm.encode_images(images)
+    cosines = (features @ torch.from_numpy(anchors).T).numpy()
+    total = 0.0
+    for row, label, weight in zip(cosines, labels, weights):
+        total += weight * (math.log(sum(math.exp(20.0 * c) for c in row)) - 20.0 * row[label])
+    arguments = (features, torch.from_numpy(anchors), torch.from_numpy(labels))
+    found = weighted_cross_entropy(*arguments, torch.from_numpy(weights), 20.0, None)
+    assert found.item() == pytest.approx(total / weights.sum(), rel=1e-5)
+    nothing = weighted_cross_entropy(*arguments, torch.zeros(48), 20.0, None)
+    assert nothing.item() == 0.0
+
+
+def test_the_normaliser_matters_with_minibatches_and_not_without(images, anchors):
+    rng = np.random.default_rng(0)
+    labels, weights = rng.integers(0, 3, 48), rng.random(48)
+
+    def norms(normaliser, batch_size):
+        vlm = TinyVLM(seed=0).trainable()
+        changes = {"normaliser": normaliser, "batch_size": batch_size}
+        realign(vlm, images, anchors, labels, weights, **settings(**changes))
+        return np.concatenate([array.ravel() for array in vlm.norm_arrays().values()])
+
+    np.testing.assert_allclose(norms("buffer", 48), norms("minibatch", 48), atol=1e-6)
+    assert not np.allclose(norms("buffer", 8), norms("minibatch", 8), atol=1e-6)
+    with pytest.raises(InputError, match="normaliser"):
+        Pact(normaliser="none")

@@ -28,7 +28,7 @@ class PrototypeClassifier(Buffered):
     """Known rows begin at the text anchors, novel rows at the k-means centres (k = L) of the
     buffer's novel samples, or of the whole buffer if fewer than L are novel. All rows are trained
     by SGD with momentum 0.9 and put back on the unit sphere after each step. One step a batch; an
-    answer is the argmax before it."""
+    answer is the argmax before it. What is trained lies on the encoder's device."""
 
     lr: float = 1e-2
     temperature: float = 0.1
@@ -66,13 +66,18 @@ class PrototypeClassifier(Buffered):
         self._set_bank(np.concatenate([self.task.anchors.astype(np.float32), centres]))
 
     def _set_bank(self, rows: np.ndarray) -> None:
-        self.bank = torch.nn.Parameter(torch.from_numpy(rows.astype(np.float32)))
+        self.bank = torch.nn.Parameter(self.here(rows.astype(np.float32)))
         self._optimiser = self.make_optimiser()
+
+    def here(self, array: np.ndarray) -> torch.Tensor:
+        """An array as a tensor on the encoder's device."""
+        device = "cpu" if self.task.vlm is None else self.task.vlm.device
+        return torch.from_numpy(array).to(device)
 
     def learn(self, batch: Batch, warming: bool = False) -> Answer:
         features = features_of(batch)
         answer = self.answer(batch.start, features)
-        known = torch.from_numpy(self._known(features))
+        known = self.here(self._known(features))
         with torch.enable_grad():
             loss = self.loss(batch, known, warming)
             self._optimiser.zero_grad(set_to_none=True)
@@ -90,18 +95,18 @@ class PrototypeClassifier(Buffered):
             self.bank.copy_(F.normalize(self.bank, dim=1))
 
     def answer(self, start: int, features: np.ndarray) -> Answer:
-        return self.rows(start, features, features @ self.bank.detach().numpy().T)
+        return self.rows(start, features, features @ self.bank.detach().cpu().numpy().T)
 
     def _known(self, features: np.ndarray) -> np.ndarray:
         return known_mask((features @ self.task.anchors.T).max(axis=1), self.task.seed)
 
     def pseudo_labels(self, features: np.ndarray) -> torch.Tensor:
         """The zero-shot label of every sample."""
-        return torch.from_numpy((features @ self.task.anchors.T).argmax(axis=1))
+        return self.here((features @ self.task.anchors.T).argmax(axis=1))
 
     def prototypes(self) -> np.ndarray:
         rows = np.zeros((self.task.n_known + self.n_novel, self.task.anchors.shape[1]), np.float32)
-        rows[: len(self.bank)] = self.bank.detach().numpy()
+        rows[: len(self.bank)] = self.bank.detach().cpu().numpy()
         return rows
 
     def health(self) -> dict[str, Any]:
@@ -115,7 +120,7 @@ class PrototypeClassifier(Buffered):
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
         return {
-            "bank": self.bank.detach().numpy().copy(),
+            "bank": self.bank.detach().cpu().numpy().copy(),
             "skipped": np.array(self.skipped),
             **optimiser_arrays(self._optimiser),
         }

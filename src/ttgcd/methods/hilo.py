@@ -28,7 +28,7 @@ class HiLo(PrototypeClassifier):
         """w_sem mean H(p) + cross-entropy with the zero-shot labels of the known samples."""
         features = features_of(batch)
         unit = F.normalize(self.bank, dim=1)
-        logits = torch.from_numpy(features).to(unit.dtype) @ unit.T / self.temperature
+        logits = self.here(features).to(unit.dtype) @ unit.T / self.temperature
         loss = self.w_sem * entropies(logits).mean()
         if known.any():
             labels = self.pseudo_labels(features)

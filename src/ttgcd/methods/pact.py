@@ -17,6 +17,7 @@ from ttgcd.methods.base import Task, features_of
 from ttgcd.methods.buffered import Buffered
 from ttgcd.methods.optimiser_state import PREFIX, load_optimiser_arrays, optimiser_arrays
 from ttgcd.methods.realign import (
+    Normaliser,
     Optimiser,
     Realigned,
     continual_step,
@@ -44,6 +45,9 @@ class Pact(Buffered):
         W, the number of samples in the buffer.
     epochs, lr, optimiser, realign_batch_size
         Re-alignment of the image tower's LayerNorms on the buffer (Eq. 3).
+    normaliser
+        What a minibatch's loss is divided by: the mean weight of the buffer, so that its
+        expectation is Eq. 3, or its own ("minibatch"). The paper does not say.
     evidence_min
         e_min: the evidence from which a known class takes part in assignments (Eq. 8).
     known_rate, novel_rate
@@ -70,6 +74,7 @@ class Pact(Buffered):
     lr: float = 1e-2
     optimiser: Optimiser = "sgd"
     realign_batch_size: int = 128
+    normaliser: Normaliser = "buffer"
     evidence_min: float = 1.5
     known_rate: float = 0.05
     novel_rate: float = 0.10
@@ -93,6 +98,7 @@ class Pact(Buffered):
                 raise InputError(f"{field} must lie in (0, 1], got {getattr(self, field)}")
         choices = {
             "optimiser": ("sgd", "momentum", "adam", "adamw"),
+            "normaliser": ("buffer", "minibatch"),
             "buffer_labels": ("zero-shot", "novel-or-zero-shot", "nearest"),
             "known_prototypes": ("image", "text"),
         }
@@ -194,6 +200,7 @@ class Pact(Buffered):
             "lr": self.lr,
             "batch_size": self.realign_batch_size,
             "optimiser": self.optimiser,
+            "normaliser": self.normaliser,
             "seed": self.task.seed,
         }
         store = self.caller.realigned if self._first_epoch == 0 else None

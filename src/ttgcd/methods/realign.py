@@ -18,6 +18,7 @@ from ttgcd.methods.optimiser_state import load_optimiser_arrays
 from ttgcd.vlm.base import VLM, Trainable
 
 Optimiser = Literal["sgd", "momentum", "adam", "adamw"]
+Normaliser = Literal["buffer", "minibatch"]
 
 
 # What comes before the first LayerNorm is computed once when it fits into this much memory. For the
@@ -72,14 +73,18 @@ def weighted_cross_entropy(
     labels: torch.Tensor,
     weights: torch.Tensor,
     logit_scale: float,
-    mean_weight: float,
+    mean_weight: float | None,
 ) -> torch.Tensor:
-    """mean(omega * -log p(y)) / mean weight of the buffer.
+    """mean(omega * -log p(y)) / mean weight, of the buffer or (None) of these samples.
 
-    Over the whole buffer this is Eq. 3; over a minibatch its expectation is Eq. 3, and a minibatch
-    of tiny weights cannot blow up. -log p(y) is the alignment term plus the normalisation (Eq. 4).
+    Over the whole buffer this is Eq. 3. Over a minibatch the buffer's mean weight keeps Eq. 3 as
+    the expectation, and a minibatch of tiny weights cannot blow up; its own is Eq. 3 read as the
+    objective of each minibatch. -log p(y) is the alignment term plus the normalisation (Eq. 4).
     """
     losses = F.cross_entropy(logit_scale * features @ anchors.T, labels, reduction="none")
+    if mean_weight is None:
+        tiny = torch.finfo(weights.dtype).tiny  # no confident sample: a loss of 0, not 0 / 0
+        return (weights * losses).sum() / weights.sum().clamp_min(tiny)
     return (weights * losses).mean() / mean_weight
 
 
@@ -96,6 +101,7 @@ def realign(
     batch_size: int,
     optimiser: Optimiser,
     seed: int,
+    normaliser: Normaliser = "buffer",
     first_epoch: int = 0,
     optimiser_state: Mapping[str, np.ndarray] | None = None,
     after_epoch: Callable[[int, float, torch.optim.Optimizer], None] | None = None,
@@ -113,7 +119,7 @@ def realign(
     anchor_rows = torch.from_numpy(anchors).to(device)
     all_labels = torch.from_numpy(np.asarray(labels, np.int64)).to(device)
     all_weights = torch.from_numpy(np.asarray(weights, np.float32)).to(device)
-    mean_weight = float(np.mean(weights))
+    mean_weight = float(np.mean(weights)) if normaliser == "buffer" else None
     embedded = _embedded(model, images, batch_size) if epochs > 1 else None
     with _training(parameters):
         for epoch in range(first_epoch, epochs):

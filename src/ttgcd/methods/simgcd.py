@@ -29,7 +29,7 @@ def distillation(
     teacher_temperature: float,
 ) -> torch.Tensor:
     """Cross-entropy of each view's student with the other view's teacher, cosines (n, C)."""
-    total = torch.zeros((), dtype=student[0].dtype)
+    total = torch.zeros((), dtype=student[0].dtype, device=student[0].device)
     for mine, others in ((student[0], teacher[1]), (student[1], teacher[0])):
         target = (others.detach() / teacher_temperature).softmax(dim=1)
         total = total - (target * (mine / student_temperature).log_softmax(dim=1)).sum(1).mean()
@@ -41,9 +41,9 @@ def info_nce(first: torch.Tensor, second: torch.Tensor, temperature: float) -> t
     n = len(first)
     both = torch.cat([first, second])
     logits = both @ both.T / temperature
-    itself = torch.eye(2 * n, dtype=torch.bool)
+    itself = torch.eye(2 * n, dtype=torch.bool, device=both.device)
     logits = logits.masked_fill(itself, -torch.inf)
-    partner = torch.arange(2 * n).roll(n)
+    partner = torch.arange(2 * n, device=both.device).roll(n)
     return F.cross_entropy(logits, partner)
 
 
@@ -104,7 +104,8 @@ class SimGcd(PrototypeClassifier):
         self.teacher = self.bank.detach().clone()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.task.seed)
-            self.head = Head(self.bank.shape[1], self.hidden)
+            # Drawn on the CPU: the same layers on every device.
+            self.head = Head(self.bank.shape[1], self.hidden).to(self.bank.device)
         self.teacher_head = deepcopy(self.head).requires_grad_(False)
         biases = [p for p in self.head.parameters() if p.ndim == 1]
         weights = [self.bank, *(p for p in self.head.parameters() if p.ndim > 1)]
@@ -117,7 +118,7 @@ class SimGcd(PrototypeClassifier):
     def loss(self, batch: Batch, known: torch.Tensor, warming: bool) -> torch.Tensor:
         """w_cons distillation + w_contr (contrast + cross-entropy with the zero-shot labels of the
         known samples) - w_div H(mean p)."""
-        views = [torch.from_numpy(view).to(self.bank.dtype) for view in self._views(batch)]
+        views = [self.here(view).to(self.bank.dtype) for view in self._views(batch)]
         n_known = self.task.n_known
         # The anchors are given, not learned: no gradient reaches the known rows.
         unit = F.normalize(torch.cat([self.bank[:n_known].detach(), self.bank[n_known:]]), dim=1)
@@ -148,8 +149,8 @@ class SimGcd(PrototypeClassifier):
 
     def answer(self, start: int, features: np.ndarray) -> Answer:
         with torch.no_grad():
-            projected = self.head(torch.from_numpy(np.asarray(features, np.float32))).numpy()
-        return self.rows(start, features, projected @ self.bank.detach().numpy().T)
+            cosines = self.head(self.here(np.asarray(features, np.float32))) @ self.bank.T
+        return self.rows(start, features, cosines.cpu().numpy())
 
     def _views(self, batch: Batch) -> list[np.ndarray]:
         """Features of two random views. The draw depends only on the seed and the place in the
@@ -163,15 +164,15 @@ class SimGcd(PrototypeClassifier):
     def learned_arrays(self) -> dict[str, np.ndarray]:
         heads = {"head/": self.head, "teacher_head/": self.teacher_head}
         stored = {
-            prefix + key: value.numpy().copy()
+            prefix + key: value.cpu().numpy().copy()
             for prefix, head in heads.items()
             for key, value in head.state_dict().items()
         }
-        return {**super().learned_arrays(), **stored, "teacher": self.teacher.numpy().copy()}
+        return {**super().learned_arrays(), **stored, "teacher": self.teacher.cpu().numpy().copy()}
 
     def load_learned(self, arrays: dict[str, np.ndarray]) -> None:
         super().load_learned(arrays)
-        self.teacher = torch.from_numpy(arrays["teacher"])
+        self.teacher = self.here(arrays["teacher"])
         for prefix, head in (("head/", self.head), ("teacher_head/", self.teacher_head)):
             head.load_state_dict(
                 {
