@@ -21,8 +21,8 @@ SIZE = (840, 500)
 INK, PAPER, FAINT, PROMPT = "#d8dee9", "#1d232e", "#7d8799", "#8fd3a8"
 FONT_SIZE, LINE = 14, 20
 COMMANDS = (
-    "ttgcd data prepare iconshift pictures --domain line",
-    "ttgcd discover pictures --known @pictures-known.txt --novel 51 --model mini --out found",
+    "ttgcd data prepare iconshift pictures --domain handdrawn",
+    "ttgcd discover pictures --known @pictures-known.txt --novel 39 --model mini --out found",
     "ttgcd look found",
 )
 #: phases whose lines are written over, as on a terminal

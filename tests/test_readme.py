@@ -1,11 +1,32 @@
-"""The README's Python example runs as printed."""
+"""The README: its example runs, its links lead somewhere, its figures are the measured ones."""
 
 from __future__ import annotations
 
 import doctest
+import json
+import re
+from collections import defaultdict
 from pathlib import Path
 
 README = Path(__file__).parent.parent / "README.md"
+ROOT = README.parent
+#: rows of the table, and the method of results/iconshift.jsonl that each shows
+ROWS = {
+    "zero-shot CLIP": "zero-shot",
+    "k-means": "k-means",
+    "HDBSCAN": "HDBSCAN",
+}
+
+
+def measured() -> dict[str, list[float]]:
+    """All, Known, Novel and right names by method: mean over seeds and streams."""
+    sums: dict[str, list[list[float]]] = defaultdict(list)
+    for line in (ROOT / "results" / "iconshift.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if row["model"] == "mini" and row["limit"] is None:
+            keys = ("all", "known", "novel", "named_known_accuracy")
+            sums[row["label"]].append([row["metrics"][key] for key in keys])
+    return {label: [sum(c) / len(c) for c in zip(*rows)] for label, rows in sums.items()}
 
 
 def test_the_example_runs(tmp_path: Path, monkeypatch) -> None:
@@ -16,9 +37,24 @@ def test_the_example_runs(tmp_path: Path, monkeypatch) -> None:
 
 
 def test_every_document_it_names_exists() -> None:
-    import re
+    text = README.read_text(encoding="utf-8")
+    named = re.findall(r"\]\((?!https?:)([^)#]+)", text)
+    named += re.findall(r"/main/(docs/[\w./-]+)\)", text)
+    assert len(named) > 10
+    assert not [name for name in named if not (ROOT / name).exists()]
 
-    named = re.findall(r"`((?:docs/)?[\w./-]+\.md)`", README.read_text(encoding="utf-8"))
-    assert named
-    missing = [name for name in named if not (README.parent / name).is_file()]
-    assert not missing
+
+def test_its_figures_are_the_measured_ones() -> None:
+    rows = re.findall(r"^\| ([^|]+?) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| (\S+) \|", 
+                      README.read_text(encoding="utf-8"), re.MULTILINE)  # fmt: skip
+    assert len(rows) >= 4
+    results = measured()
+    for name, *figures in rows:
+        label = ROWS.get(name.strip("*"), name.strip("*"))
+        for shown, value in zip(figures, results[label]):
+            assert shown == "—" or float(shown) == round(value, 1), name
+
+
+def test_it_fits_on_one_screen_before_the_details() -> None:
+    head = README.read_text(encoding="utf-8").split("## Set-up")[0]
+    assert len(head.splitlines()) < 25
