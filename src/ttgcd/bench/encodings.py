@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import torch
 
-from ttgcd.vlm.encoder import Encoder, Precision
+from ttgcd.vlm.encoder import Encoder
+from ttgcd.vlm.precision import Precision
 
 if TYPE_CHECKING:
     from ttgcd.vlm.base import VLM

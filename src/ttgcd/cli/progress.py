@@ -61,6 +61,13 @@ class Progress:
             self._shown_at[phase] = now
             self._show(_text(phase, seen, total), turn, done >= total)
 
+    def say(self, text: str) -> None:
+        """A line that cannot wait for the end."""
+        from ttgcd.wording import as_options
+
+        self.close()  # a line in the middle of a bar would be torn
+        print(f"note: {as_options(text)}", file=self._out, flush=True)
+
     def close(self) -> None:
         """End the line that is being written over."""
         if self._open_line:

@@ -105,6 +105,11 @@ def discover(
         task, method = inputs.task, settings.make_method()
         summary = StreamSummary(task.n_known, task.novel or 0, seed=settings.seed)
 
+        def say(text: str) -> None:
+            inputs.notes.append(text)
+            if (aloud := getattr(progress, "say", None)) is not None:
+                aloud(text)
+
         def finishing(run: FolderRun) -> None:
             said = {str(w.message) for w in caught if issubclass(w.category, UserWarning)}
             notes = inputs.notes + counted(run) + sorted(said)
@@ -122,7 +127,7 @@ def discover(
             resume=resume,
             overwrite=overwrite,
             finishing=finishing,
-            say=inputs.notes.append,
+            say=say,
             progress=progress,
         )
     return Discovery(**read_outcome(Path(out)))

@@ -92,6 +92,7 @@ def prepare(source: Source, settings: Settings) -> Inputs:
         logit_scale=scale,
         seed=settings.seed,
         templates=tuple(settings.templates),
+        precision=settings.precision,  # type: ignore[arg-type]
     )
     return Inputs(source, task, settings, notes)
 

@@ -13,6 +13,7 @@ from ttgcd.methods.registry import PRESETS, load_method
 from ttgcd.streams.labels import read_names
 from ttgcd.vlm import DEFAULT as DEFAULT_MODEL
 from ttgcd.vlm.anchors import check_names, check_templates
+from ttgcd.vlm.precision import PRECISIONS
 
 #: name lists whose union is the default vocabulary for naming novel categories
 EVERYDAY_WORDS = ("cifar100", "domainnet")
@@ -24,6 +25,7 @@ class Settings:
 
     ``known`` and ``vocabulary`` take names, "cat,dog" or "@file"; ``novel`` a number or "auto";
     ``changes`` are single fields of the method's configuration on top of the preset.
+    ``precision`` "int8" encodes about twice as fast on a CPU, at a small loss of accuracy.
     """
 
     known: str | Sequence[str]
@@ -41,6 +43,7 @@ class Settings:
     seed: int = 0
     shuffle: bool = False
     threads: int | None = None
+    precision: str = "fp32"
 
     def __post_init__(self) -> None:
         self.names()
@@ -53,6 +56,10 @@ class Settings:
                 raise InputError(f"{name} must be {least} or more, got {getattr(self, name)}")
         if self.threads is not None and self.threads < 1:
             raise InputError(f"threads must be 1 or more, got {self.threads}")
+        if self.precision not in PRECISIONS:
+            raise InputError(
+                f"precision must be one of {', '.join(PRECISIONS)}, got {self.precision!r}"
+            )
 
     def names(self) -> tuple[str, ...]:
         return check_names(read_names(self.known))
@@ -105,4 +112,5 @@ class Settings:
             "batch_size": self.batch_size,
             "seed": self.seed,
             "shuffle": self.shuffle,
+            "precision": self.precision,
         }

@@ -133,7 +133,7 @@ class _Run(Caller):
         self.make_stream = make_stream
         self.folder = folder
         self.settings = settings
-        self.say = say
+        self._told = say
         self.hears: Callable[[str, int, int], None] = lambda phase, done, total: None
         self.table = AssignmentTable(folder.progress / "parts", task.known)
         self.features = FeatureFile(folder.progress / "features.npy")
@@ -146,6 +146,9 @@ class _Run(Caller):
 
     def progress(self, phase: str, done: int, total: int) -> None:
         self.hears(phase, done, total)
+
+    def say(self, text: str) -> None:
+        self._told(text)
 
     # -- the stream ---------------------------------------------------------------------------
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ttgcd.methods.realign import Realigned
     from ttgcd.streams.base import Batch
     from ttgcd.vlm.base import VLM
-    from ttgcd.vlm.encoder import Encoder, Precision
+    from ttgcd.vlm.encoder import Encoder
+    from ttgcd.vlm.precision import Precision
 
 DEFAULT_TEMPLATES = ("a photo of a {}.",)
 #: Samples from whose features the number of novel categories is estimated, where it is not given
@@ -101,6 +102,9 @@ class Caller:
 
     def checkpoint(self, state: State) -> None:
         """The method could go on from here."""
+
+    def say(self, text: str) -> None:
+        """What a user should know now, before it is over."""
 
 
 class Method(ABC):

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
+
+if TYPE_CHECKING:
+    import torch
 
 PREFIX = "optimiser/"
 
 
 def optimiser_arrays(optimiser: torch.optim.Optimizer) -> dict[str, np.ndarray]:
     """The optimiser's tensors as plain arrays, copied (none for SGD without momentum)."""
+    import torch
+
     return {
         f"{PREFIX}{index}/{key}": value.detach().cpu().numpy().copy()
         for index, entry in optimiser.state_dict()["state"].items()
@@ -24,6 +29,8 @@ def load_optimiser_arrays(
     optimiser: torch.optim.Optimizer, arrays: Mapping[str, np.ndarray]
 ) -> None:
     """Put back what ``optimiser_arrays`` took out; other arrays are passed over."""
+    import torch
+
     state: dict[int, dict[str, torch.Tensor]] = {}
     for name, array in arrays.items():
         if name.startswith(PREFIX):

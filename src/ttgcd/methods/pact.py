@@ -9,30 +9,33 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import torch
 
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Answer, Category
 from ttgcd.methods.base import Task, features_of
 from ttgcd.methods.buffered import Buffered
 from ttgcd.methods.optimiser_state import PREFIX, load_optimiser_arrays, optimiser_arrays
-from ttgcd.methods.realign import (
-    Normaliser,
-    Optimiser,
-    Realigned,
-    continual_step,
-    make_optimiser,
-    realign,
-    realign_key,
-)
 from ttgcd.methods.zero_shot import text_says
 from ttgcd.prototypes.bank import PrototypeBank
 from ttgcd.prototypes.seeding import best_novel
 from ttgcd.storage.state import State
 
 if TYPE_CHECKING:
+    import torch
+
+    from ttgcd.methods.realign import Normaliser, Optimiser
     from ttgcd.streams.base import Batch
     from ttgcd.vlm.base import Trainable
+
+
+#: A re-alignment that will take longer than this is announced.
+LONG_SECONDS = 60.0
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} minutes"
+    return f"{seconds / 3600:.1f} hours"
 
 
 @dataclass(kw_only=True)
@@ -48,6 +51,11 @@ class Pact(Buffered):
     normaliser
         What a minibatch's loss is divided by: the mean weight of the buffer, so that its
         expectation is Eq. 3, or its own ("minibatch"). The paper does not say.
+    realign_depth
+        Above 0, only the last so many blocks of the image tower are re-aligned: what they read is
+        computed once, so an epoch costs a fraction.
+    early_stop
+        Above 0, re-alignment ends when an epoch lowers the loss by less than this share of it.
     evidence_min
         e_min: the evidence from which a known class takes part in assignments (Eq. 8).
     known_rate, novel_rate
@@ -75,6 +83,8 @@ class Pact(Buffered):
     optimiser: Optimiser = "sgd"
     realign_batch_size: int = 128
     normaliser: Normaliser = "buffer"
+    realign_depth: int = 0
+    early_stop: float = 0.0
     evidence_min: float = 1.5
     known_rate: float = 0.05
     novel_rate: float = 0.10
@@ -90,7 +100,8 @@ class Pact(Buffered):
         for field, least in positive.items():
             if getattr(self, field) < least:
                 raise InputError(f"{field} must be {least} or more, got {getattr(self, field)}")
-        for field in ("epochs", "refine_iterations", "lr", "evidence_min", "continual_lr"):
+        numbers = ("epochs", "refine_iterations", "realign_depth", "lr", "evidence_min")
+        for field in (*numbers, "continual_lr", "early_stop"):
             if not getattr(self, field) >= 0:
                 raise InputError(f"{field} must be 0 or more, got {getattr(self, field)}")
         for field in ("known_rate", "novel_rate"):
@@ -160,6 +171,8 @@ class Pact(Buffered):
         labels, margins = text_says(self.task, features)
         images = [batch.images for batch in buffer if batch.images is not None]
         if images and self.epochs:
+            import torch
+
             self._realign(torch.cat(images), labels, margins)
             if self._norms is not None:
                 features = self.task.encoder(self._norms)(torch.cat(images))
@@ -174,6 +187,9 @@ class Pact(Buffered):
 
     def _realign(self, images: torch.Tensor, labels: np.ndarray, margins: np.ndarray) -> None:
         """Minimise Eq. 3; pseudo-labels and margins stay those of the pretrained encoder."""
+        # Not at the top of the file: settings are read and checked without torch.
+        from ttgcd.methods.realign import Realigned, converged, realign, realign_key
+
         if margins.sum() <= 0:
             warnings.warn(
                 "no sample of the buffer has a confident text label: re-alignment is skipped",
@@ -186,13 +202,23 @@ class Pact(Buffered):
         if self._norms is not None:  # of an interrupted re-alignment
             model.load_norms(self._norms)
 
-        def after_epoch(epoch: int, loss: float, optimiser: torch.optim.Optimizer) -> None:
+        def after_epoch(epoch: int, loss: float, optimiser: torch.optim.Optimizer) -> bool:
             self.losses.append(loss)
             self._first_epoch = epoch + 1
             self._norms = model.norm_arrays()
             self._optimiser_arrays = optimiser_arrays(optimiser)
             self.caller.progress("re-align", epoch + 1, self.epochs)
             self.caller.checkpoint(self.state_dict())
+            return converged(self.losses, self.early_stop)
+
+        def forecast(seconds: float) -> None:
+            if seconds > LONG_SECONDS:
+                self.caller.say(
+                    f"re-aligning the encoder on {len(images):,} images, up to {self.epochs} "
+                    f"epochs, takes about {_duration(seconds)} on this machine; `epochs=0` leaves "
+                    "it out, `realign_depth=1` trains the last block alone, `early_stop=0.01` ends "
+                    "it when the loss has settled"
+                )
 
         settings: dict[str, Any] = {
             "logit_scale": self.task.logit_scale,
@@ -202,15 +228,19 @@ class Pact(Buffered):
             "optimiser": self.optimiser,
             "normaliser": self.normaliser,
             "seed": self.task.seed,
+            "depth": self.realign_depth,
         }
         store = self.caller.realigned if self._first_epoch == 0 else None
         key = ""
         if store is not None:
-            key = realign_key(vlm, images, self.task.anchors, labels, margins, **settings)
+            stop = {"early_stop": self.early_stop}
+            key = realign_key(vlm, images, self.task.anchors, labels, margins, **settings, **stop)
             if (done := store.get(key)) is not None:
                 self._norms, self.losses = done.norms, list(done.losses)
                 self._first_epoch = self.epochs
                 return
+        if converged(self.losses, self.early_stop):  # interrupted right behind its last epoch
+            return
         began = time.perf_counter()
         realign(
             model,
@@ -222,6 +252,7 @@ class Pact(Buffered):
             first_epoch=self._first_epoch,
             optimiser_state=self._optimiser_arrays,
             after_epoch=after_epoch,
+            forecast=forecast,
         )
         if store is not None:
             seconds = time.perf_counter() - began
@@ -272,6 +303,8 @@ class Pact(Buffered):
         self, images: torch.Tensor, labels: np.ndarray, margins: np.ndarray
     ) -> Mapping[str, np.ndarray]:
         """One more step of training; the norms for the next batch."""
+        from ttgcd.methods.realign import continual_step, make_optimiser
+
         if self._continual is None:
             assert self.task.vlm is not None
             model = self.task.vlm.trainable()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -21,9 +22,11 @@ Optimiser = Literal["sgd", "momentum", "adam", "adamw"]
 Normaliser = Literal["buffer", "minibatch"]
 
 
-# What comes before the first LayerNorm is computed once when it fits into this much memory. For the
-# embedded model that is the convolutional stem; for a ViT of CLIP's size it would gain nothing.
+# What comes before the first trained LayerNorm is computed once when it fits into this much memory.
+# If all are trained that is the patch embedding: the embedded model's convolutional stem is worth
+# keeping, that of a ViT of CLIP's size is not. With the upper blocks alone there is more to save.
 EMBEDDED_BYTES = 2**28
+LOWER_BYTES = 2**30
 
 
 class Realigned(NamedTuple):
@@ -88,6 +91,14 @@ def weighted_cross_entropy(
     return (weights * losses).mean() / mean_weight
 
 
+def converged(losses: Sequence[float], early_stop: float) -> bool:
+    """Whether the last epoch's loss is no longer below the best before it by that share."""
+    if early_stop <= 0 or len(losses) < 2:
+        return False
+    best = min(losses[:-1])
+    return best - losses[-1] < early_stop * abs(best)
+
+
 def realign(
     model: Trainable,
     images: torch.Tensor,
@@ -102,16 +113,22 @@ def realign(
     optimiser: Optimiser,
     seed: int,
     normaliser: Normaliser = "buffer",
+    depth: int = 0,
     first_epoch: int = 0,
     optimiser_state: Mapping[str, np.ndarray] | None = None,
-    after_epoch: Callable[[int, float, torch.optim.Optimizer], None] | None = None,
+    after_epoch: Callable[[int, float, torch.optim.Optimizer], bool | None] | None = None,
+    forecast: Callable[[float], None] | None = None,
 ) -> None:
     """Minimise Eq. 3 over the image tower's LayerNorm parameters, in place.
 
     The shuffle of each epoch depends only on (seed, epoch), so ``first_epoch`` with
-    ``optimiser_state`` goes on exactly where an interrupted run stopped.
+    ``optimiser_state`` goes on exactly where an interrupted run stopped. With ``depth`` only the
+    last so many blocks are trained; what they read is computed once. ``after_epoch`` may end the
+    training by returning True; ``forecast`` hears after the first step how many seconds all of it
+    will take.
     """
-    parameters = list(model.norm_parameters("image").values())
+    below = max(0, model.depth - depth) if depth else 0
+    parameters = list(model.upper_norms(below).values())
     step = make_optimiser(optimiser, parameters, lr)
     if optimiser_state:
         load_optimiser_arrays(step, optimiser_state)
@@ -120,7 +137,8 @@ def realign(
     all_labels = torch.from_numpy(np.asarray(labels, np.int64)).to(device)
     all_weights = torch.from_numpy(np.asarray(weights, np.float32)).to(device)
     mean_weight = float(np.mean(weights)) if normaliser == "buffer" else None
-    embedded = _embedded(model, images, batch_size) if epochs > 1 else None
+    embedded = _embedded(model, images, batch_size, below) if epochs > 1 or below else None
+    steps = (epochs - first_epoch) * -(-len(images) // batch_size)
     with _training(parameters):
         for epoch in range(first_epoch, epochs):
             order = np.random.default_rng([seed, epoch]).permutation(len(images))
@@ -128,11 +146,16 @@ def realign(
             for begin in range(0, len(order), batch_size):
                 rows = torch.from_numpy(order[begin : begin + batch_size])
                 on_device = rows.to(device)
+                began = time.perf_counter()
                 with torch.enable_grad():
-                    if embedded is None:
-                        features = model.encode_images(images[rows])
+                    if embedded is not None:
+                        features = model.encode_embedded(embedded[on_device], below)
+                    elif below:
+                        with torch.no_grad():
+                            lower = model.embed_images(images[rows], below)
+                        features = model.encode_embedded(lower, below)
                     else:
-                        features = model.encode_embedded(embedded[on_device])
+                        features = model.encode_images(images[rows])
                     loss = weighted_cross_entropy(
                         features,
                         anchor_rows,
@@ -150,17 +173,23 @@ def realign(
                     )
                 step.step()
                 total += loss.item() * len(rows)
-            if after_epoch is not None:
-                after_epoch(epoch, total / len(order), step)
+                if forecast is not None:
+                    forecast(steps * (time.perf_counter() - began))
+                    forecast = None
+            if after_epoch is not None and after_epoch(epoch, total / len(order), step):
+                return
 
 
 @torch.no_grad()
-def _embedded(model: Trainable, images: torch.Tensor, batch_size: int) -> torch.Tensor | None:
-    """All images as far as the first LayerNorm; None when that is too much to keep."""
-    if not len(images) or model.embed_images(images[:1]).nbytes * len(images) > EMBEDDED_BYTES:
+def _embedded(
+    model: Trainable, images: torch.Tensor, batch_size: int, below: int
+) -> torch.Tensor | None:
+    """All images as far as the first trained LayerNorm; None when that is too much to keep."""
+    room = LOWER_BYTES if below else EMBEDDED_BYTES
+    if not len(images) or model.embed_images(images[:1]).nbytes * len(images) > room:
         return None
     parts = [
-        model.embed_images(images[begin : begin + batch_size])
+        model.embed_images(images[begin : begin + batch_size], below)
         for begin in range(0, len(images), batch_size)
     ]
     return torch.cat(parts)

@@ -13,7 +13,8 @@ from torch.nn import functional as F
 
 from ttgcd.streams.base import Batch
 from ttgcd.vlm.base import Tower, layer_norms
-from ttgcd.vlm.encoder import Encoder, Precision, encoder_fingerprint
+from ttgcd.vlm.encoder import Encoder, encoder_fingerprint
+from ttgcd.vlm.precision import Precision
 from ttgcd.vlm.preprocess import Preprocess
 
 LETTERS = 256
@@ -134,14 +135,19 @@ class TinyTrainable(_Towers):
             "text": self.norm_arrays("text"),
         }
 
-    def embed_images(self, images: torch.Tensor) -> torch.Tensor:
+    depth = 1
+
+    def embed_images(self, images: torch.Tensor, below: int = 0) -> torch.Tensor:
         return cast(_Image, self.towers["image"]).embed(images)
 
-    def encode_embedded(self, embedded: torch.Tensor) -> torch.Tensor:
+    def encode_embedded(self, embedded: torch.Tensor, below: int = 0) -> torch.Tensor:
         return F.normalize(cast(_Image, self.towers["image"]).rest(embedded), dim=-1)
 
     def norm_parameters(self, tower: Tower = "image") -> dict[str, nn.Parameter]:
         return layer_norms(self.towers[tower])
+
+    def upper_norms(self, below: int) -> dict[str, nn.Parameter]:
+        return self.norm_parameters("image")
 
     def norm_arrays(self, tower: Tower = "image") -> dict[str, np.ndarray]:
         return {

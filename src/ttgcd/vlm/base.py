@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from ttgcd.errors import InputError
-from ttgcd.vlm.encoder import Encoder, Precision
+from ttgcd.vlm.encoder import Encoder
+from ttgcd.vlm.precision import Precision
 from ttgcd.vlm.preprocess import Preprocess
 
 Tower = Literal["image", "text"]
@@ -59,16 +60,28 @@ class VLM(Towers, Protocol):
 class Trainable(Towers, Protocol):
     """A model whose LayerNorm parameters belong to one method on one stream."""
 
-    def embed_images(self, images: torch.Tensor) -> torch.Tensor:
-        """What the first LayerNorm of the image tower reads: training norms does not change it."""
+    @property
+    def depth(self) -> int:
+        """Blocks of the image tower."""
         ...
 
-    def encode_embedded(self, embedded: torch.Tensor) -> torch.Tensor:
-        """Unit features of what `embed_images` returned."""
+    def embed_images(self, images: torch.Tensor, below: int = 0) -> torch.Tensor:
+        """What block `below` of the image tower reads (0: what the first LayerNorm reads).
+
+        Training the norms from there on does not change it.
+        """
+        ...
+
+    def encode_embedded(self, embedded: torch.Tensor, below: int = 0) -> torch.Tensor:
+        """Unit features of what `embed_images` returned for the same `below`."""
         ...
 
     def norm_parameters(self, tower: Tower = "image") -> dict[str, nn.Parameter]:
         """Weight and bias of every LayerNorm of a tower, by name, in the order of the modules."""
+        ...
+
+    def upper_norms(self, below: int) -> dict[str, nn.Parameter]:
+        """Those of `norm_parameters("image")` that lie in block `below` or behind it."""
         ...
 
     def norm_arrays(self, tower: Tower = "image") -> dict[str, np.ndarray]:

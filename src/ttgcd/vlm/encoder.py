@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Literal
 
 import numpy as np
 import torch
 
-Precision = Literal["fp32", "int8"]
-PRECISIONS: tuple[Precision, ...] = ("fp32", "int8")
+from ttgcd.vlm.precision import Precision
 
 #: Images that go through the model together. Fixed, so that a feature does not depend on how many
 #: samples a caller hands over at once.

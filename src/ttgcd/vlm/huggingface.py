@@ -16,8 +16,9 @@ from ttgcd.vlm import openclip
 from ttgcd.vlm.architecture import Architecture
 from ttgcd.vlm.base import Tower, check_finite, layer_norms
 from ttgcd.vlm.checkpoint import Checkpoint
-from ttgcd.vlm.encoder import PRECISIONS, Encoder, Precision, encoder_fingerprint
+from ttgcd.vlm.encoder import Encoder, encoder_fingerprint
 from ttgcd.vlm.int8 import int8_copy
+from ttgcd.vlm.precision import PRECISIONS, Precision
 from ttgcd.vlm.preprocess import Preprocess, from_open_clip, from_transformers
 from ttgcd.vlm.tokens import Tokenize, clip_tokenizer, siglip_tokenizer
 from ttgcd.vlm.towers import DualEncoder
@@ -160,16 +161,31 @@ class HuggingFaceTrainable(_HuggingFaceTowers):
             for key, parameter in self.norm_parameters(tower).items()
         }
 
-    def embed_images(self, images: torch.Tensor) -> torch.Tensor:
-        return self.model.vision_model.embed(self._pixels(images))
+    @property
+    def depth(self) -> int:
+        return self.model.vision_model.depth
 
-    def encode_embedded(self, embedded: torch.Tensor) -> torch.Tensor:
+    def embed_images(self, images: torch.Tensor, below: int = 0) -> torch.Tensor:
         tower = self.model.vision_model
-        features = self.model.project(tower.pool(tower.run(embedded, 0, tower.depth)))
+        return tower.run(tower.embed(self._pixels(images)), 0, below)
+
+    def encode_embedded(self, embedded: torch.Tensor, below: int = 0) -> torch.Tensor:
+        tower = self.model.vision_model
+        features = self.model.project(tower.pool(tower.run(embedded, below, tower.depth)))
         return _finish(features, True, "image features")
 
     def norm_parameters(self, tower: Tower = "image") -> dict[str, nn.Parameter]:
         return layer_norms(_towers(self.model)[tower])
+
+    def upper_norms(self, below: int) -> dict[str, nn.Parameter]:
+        if below == 0:
+            return self.norm_parameters("image")
+        lower = {f"encoder.layers.{block}." for block in range(below)} | {"pre_layrnorm."}
+        return {
+            key: parameter
+            for key, parameter in self.norm_parameters("image").items()
+            if not any(key.startswith(prefix) for prefix in lower)
+        }
 
     def norm_arrays(self, tower: Tower = "image") -> dict[str, np.ndarray]:
         return {
