@@ -135,37 +135,45 @@ def answer(page: Any, text: str) -> None:
     page.keyboard.press("Enter")
 
 
-def test_edits_are_made_undone_kept_and_downloaded_as_the_command_reads_them(
-    out: Path, show: Show, tmp_path: Path
-):
+def chosen_images(page: Any, *places: int) -> list[str]:
+    page.click("#pick")
+    nodes = [page.locator("#grid .thumb").nth(place) for place in places]
+    names = [node.get_attribute("aria-label") for node in nodes]
+    for node in nodes:
+        node.click()
+    return names
+
+
+def test_edits_are_made_undone_kept_and_downloaded(out: Path, show: Show, tmp_path: Path):
     page = show(out / "report.html", accept_downloads=True)
     page.locator("#category-3").get_by_text("✓ yes").click()
     expect(page.locator("#category-3 h3")).to_have_text("soccer ball")
     page.locator("#category-4").get_by_text("rename").click()
-    answer(page, "moose")
+    answer(page, " moose ")
     expect(page.locator("#category-4 h3")).to_have_text("moose")
     open_category(page, 4)
-    page.click("#pick")
-    chosen = [page.locator("#grid .thumb").nth(i) for i in (0, 5)]
-    names = [node.get_attribute("aria-label") for node in chosen]
-    for node in chosen:
-        node.click()
+    moved = chosen_images(page, 0, 5)
     page.click("#move")
     answer(page, "cat")
     expect(page.locator("#grid .thumb")).to_have_count(28)
+    split = chosen_images(page, 1, 2, 3)
+    page.click("#split")
+    answer(page, "calf")
+    expect(page.locator("#grid .thumb")).to_have_count(25)
     page.click("#gallery-close")
     expect(page.locator("#category-0 .count strong")).to_have_text("17")
-    page.locator("#category-1").get_by_text("merge").click()
+    expect(page.locator("#category-1000004 h3")).to_have_text("calf")
+    page.locator("#category-3").get_by_text("merge").click()
     answer(page, "bird #2")
-    expect(page.locator("#category-1")).to_have_count(0)
-    expect(page.locator("#category-2 .count strong")).to_have_text("30")
-    page.locator("#category-3").get_by_text("hide").click()
     expect(page.locator("#category-3")).to_have_count(0)
+    expect(page.locator("#category-2 .count strong")).to_have_text("30")
+    page.locator("#category-1").get_by_text("hide").click()
+    expect(page.locator("#category-1")).to_have_count(0)
     page.click("#undo")
-    expect(page.locator("#category-3")).to_have_count(1)
+    expect(page.locator("#category-1")).to_have_count(1)
     page.click("#redo")
     page.reload()  # nothing is lost
-    expect(page.locator("#edit-count")).to_have_text("5 edits")
+    expect(page.locator("#edit-count")).to_have_text("6 edits")
     with page.expect_download() as download:
         page.click("#download")
     file = tmp_path / download.value.suggested_filename
@@ -175,11 +183,51 @@ def test_edits_are_made_undone_kept_and_downloaded_as_the_command_reads_them(
         "edits": [
             {"op": "rename", "category": 3, "name": "soccer ball"},
             {"op": "rename", "category": 4, "name": "moose"},
-            {"op": "move", "images": names, "into": 0},
-            {"op": "merge", "category": 1, "into": 2},
-            {"op": "hide", "category": 3},
+            {"op": "move", "images": moved, "into": 0},
+            {"op": "split", "category": 4, "images": split, "name": "calf"},
+            {"op": "merge", "category": 3, "into": 2},
+            {"op": "hide", "category": 1},
         ],
     }
+
+
+def test_a_name_that_is_taken_is_an_offer_to_merge(out: Path, show: Show):
+    page = show(out / "report.html")
+    for number in (3, 4):  # both may be a soccer ball
+        page.locator(f"#category-{number}").get_by_text("✓ yes").click()
+    expect(page.locator("#ask-label")).to_have_text(
+        "There is a category “soccer ball” already. Merge the two?"
+    )
+    page.keyboard.press("Escape")
+    expect(page.locator("#category-4 h3")).to_have_text("soccer ball? novel 2")
+    page.locator("#category-4").get_by_text("✓ yes").click()
+    page.locator("#ask").get_by_text("OK").click()
+    expect(page.locator("#category-3 .count strong")).to_have_text("45")
+    expect(page.locator("#category-4")).to_have_count(0)
+
+
+def test_a_known_class_keeps_its_name_and_stays(out: Path, show: Show):
+    page = show(out / "report.html")
+    links = page.locator("#category-0 .links")
+    expect(links).to_have_text("all 15hide")
+    open_category(page, 0)
+    for button in ("#rename", "#merge"):
+        expect(page.locator(button)).to_be_hidden()
+
+
+def test_a_category_is_shown_again_and_later_splits_keep_their_names(out: Path, show: Show):
+    page = show(out / "report.html")
+    page.locator("#category-1").get_by_text("hide").click()
+    open_category(page, 4)
+    chosen_images(page, 0, 1)
+    page.click("#split")
+    answer(page, "calf")
+    page.click("#gallery-close")
+    page.locator("#category-1000002").get_by_text("rename").click()
+    answer(page, "foal")
+    page.get_by_text("Show dog again").click()
+    expect(page.locator("#category-1")).to_have_count(1)
+    expect(page.locator("#category-1000001 h3")).to_have_text("foal")
 
 
 def test_questions_are_answered_by_an_edit_or_put_aside(out: Path, show: Show):
@@ -201,22 +249,39 @@ def test_questions_are_answered_by_an_edit_or_put_aside(out: Path, show: Show):
     expect(page.locator(".question h3")).to_have_text("Which one?")  # open again
 
 
-def test_the_download_is_applied_and_the_page_shows_it(real_run: Any, tmp_path: Path, show: Show):
+def test_the_download_is_applied_and_the_page_shows_it(
+    real_run: Any, tmp_path: Path, show: Show, capsys: pytest.CaptureFixture[str]
+):
     import shutil
 
     out = tmp_path / "found"
     shutil.copytree(real_run.out, out)
     page = show(out / "report.html", accept_downloads=True)
-    card = page.locator("#novel .card").first
-    number = card.get_attribute("data-id")
-    card.get_by_text("rename").click()
+    numbers = page.locator("#novel .card").evaluate_all("cards => cards.map(c => c.dataset.id)")
+    first, second, third = numbers[:3]
+    page.locator(f"#category-{first}").get_by_text("rename").click()
     answer(page, "my own name")
+    open_category(page, first)
+    chosen_images(page, 0)
+    page.click("#split")
+    answer(page, "another")
+    chosen_images(page, 0)
+    page.click("#move")
+    answer(page, "another")
+    page.click("#gallery-close")
+    page.locator(f"#category-{second}").get_by_text("merge").click()
+    answer(page, real_run.known[0])
+    page.locator(f"#category-{third}").get_by_text("hide").click()
     with page.expect_download() as download:
         page.click("#download")
     download.value.save_as(tmp_path / "edits.json")
     assert main(["edit", str(out), "apply", str(tmp_path / "edits.json")]) == 0
+    assert "does not apply" not in capsys.readouterr().out
     page.reload()
-    expect(page.locator(f"#category-{number} h3")).to_have_text("my own name")
+    expect(page.locator(f"#category-{first} h3")).to_have_text("my own name")
+    expect(page.locator("#category-1000002 h3")).to_have_text("another")
+    for number in (second, third):
+        expect(page.locator(f"#category-{number}")).to_have_count(0)
     expect(page.locator("#edits")).to_be_hidden()  # they are in the run now
 
 

@@ -28,6 +28,7 @@ def page_data(run: RunFiles, gallery: Gallery) -> dict[str, Any]:
     went = course(run)
     return {
         "run": _run_key(run),
+        "logged": run.edits,
         "out": run.out.resolve().name,
         "categories": [_category(c, run) for c in run.categories],
         "samples": len(run),
@@ -90,11 +91,7 @@ def _finite(data: Any) -> Any:
 def _run_key(run: RunFiles) -> str:
     """Names this state of this run: edits that wait in a browser must meet no other."""
     facts = [run.record.get("input", {}).get("fingerprint"), run.record.get("started")]
-    digest = hashlib.sha256(json.dumps(facts).encode())
-    log = run.out / "edits.jsonl"
-    if log.exists():
-        digest.update(log.read_bytes())
-    return digest.hexdigest()[:16]
+    return hashlib.sha256(json.dumps(facts).encode() + run.log).hexdigest()[:16]
 
 
 def _category(c: Category, run: RunFiles) -> dict[str, Any]:

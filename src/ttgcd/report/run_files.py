@@ -32,6 +32,7 @@ class RunFiles:
     ids: list[str]
     columns: dict[str, np.ndarray]
     rejected: list[tuple[str, str]]
+    log: bytes = b""  # edits.jsonl: what the user has changed so far
 
     @classmethod
     def read(cls, out: Path) -> RunFiles:
@@ -46,6 +47,7 @@ class RunFiles:
             ids=ids,
             columns=columns,
             rejected=_rejected(out / "rejected.csv"),
+            log=(out / "edits.jsonl").read_bytes() if (out / "edits.jsonl").exists() else b"",
         )
 
     def __len__(self) -> int:
@@ -96,6 +98,11 @@ class RunFiles:
             gap = self.score - self.score.min(initial=0.0)
         widest = float(np.quantile(gap, 0.95)) if len(gap) else 0.0
         return 1.0 - np.clip(gap / max(widest, 1e-9), 0.0, 1.0)
+
+    @property
+    def edits(self) -> int:
+        """Lines of the log behind the first, which names its format."""
+        return max(0, self.log.count(b"\n") - 1)
 
     @property
     def health(self) -> dict[str, Any]:

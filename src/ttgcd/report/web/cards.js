@@ -79,7 +79,7 @@ function card(c, most, hits) {
 function chipRow(c, others) {
   const use = (name, text) => make("button", {
     type: "button", class: "chip", text, title: `Name this category “${name}”`,
-    on: { click: () => addEdit({ op: "rename", category: c.id, name }, `Named “${name}”.`) },
+    on: { click: () => giveName(c.id, name) },
   });
   return make("p", { class: "chips" }, use(c.suggested[0], "✓ yes"), ...(others.length ? [make("span", { text: "or" })] : []), ...others.map((name) => use(name, name)));
 }
@@ -88,7 +88,9 @@ function cardFoot(c, open) {
   const facts = [`id ${c.id}`];
   if (c.inactive) facts.push("too few confident images");
   const link = (text, run) => make("button", { type: "button", class: "link", text, on: { click: run } });
-  const links = [link("rename", () => renameCategory(c.id)), link("merge", () => mergeCategory(c.id)), link("hide", () => hideCategory(c.id))];
+  const links = [link("hide", () => hideCategory(c.id))];
+  // A known class keeps its name and stays: others are merged into it.
+  if (c.novel) links.unshift(link("rename", () => renameCategory(c.id)), link("merge", () => mergeCategory(c.id)));
   if (onMap(c.id)) links.push(link("map", () => { highlight(c.id); $("map").scrollIntoView(); }));
   if (c.count) links.unshift(link(c.count === 1 ? "open" : `all ${number(c.count)}`, open));
   return make("footer", {}, make("span", { text: facts.join(" · ") }), make("span", { class: "links" }, ...links));

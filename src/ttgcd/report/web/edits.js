@@ -24,31 +24,51 @@ const asFile = () => ({ format: "ttgcd.edits/1", edits });
 function replay() {
   world.of = rows.category.slice();
   world.categories = new Map(data.categories.map((c) => [c.id, { ...c, into: c.merged ?? null, rows: [] }]));
-  const rowOf = edits.some((e) => e.op === "move") ? new Map(rows.id.map((id, row) => [id, row])) : null;
+  const rowOf = edits.some((e) => e.images) ? new Map(rows.id.map((id, row) => [id, row])) : null;
   for (const edit of edits) {
     const own = world.categories.get(edit.category), into = world.categories.get(edit.into);
     if (edit.op === "rename" && own) own.name = String(edit.name);
+    else if (edit.op === "split" && own) {
+      const id = splitId(edits.indexOf(edit));
+      world.categories.set(id, { id, name: edit.name ?? `split ${id - FIRST_SPLIT_ID}`, novel: true, count: 0, suggested: [], inactive: false, hidden: false, into: null, rows: [] });
+      moveTo(world.categories.get(id), edit.images, rowOf);
+    }
     else if (edit.op === "hide" && own) own.hidden = true;
     else if (edit.op === "merge" && own && into && own !== into) {
       world.of.forEach((c, row) => { if (c === own.id) world.of[row] = into.id; });
       into.count += own.count;
       own.count = 0;
       own.into = into.id;
-    } else if (edit.op === "move" && into) {
-      for (const id of edit.images) {
-        const row = rowOf.get(id), from = world.categories.get(world.of[row]);
-        if (!from || from === into) continue;
-        from.count -= 1;
-        into.count += 1;
-        world.of[row] = into.id;
-      }
-    }
+    } else if (edit.op === "move" && into) moveTo(into, edit.images, rowOf);
   }
   world.of.forEach((c, row) => world.categories.get(c)?.rows.push(row));
   for (const c of world.categories.values()) {
     c.guess = c.novel && UNNAMED.test(c.name) && c.suggested.length > 0;
     c.title = c.guess ? `${c.suggested[0]}?` : c.name;
   }
+}
+
+function moveTo(into, ids, rowOf) {
+  for (const id of ids) {
+    const row = rowOf.get(id), from = world.categories.get(world.of[row]);
+    if (!from || from === into) continue;
+    from.count -= 1;
+    into.count += 1;
+    world.of[row] = into.id;
+  }
+}
+
+// A category that is split off gets its id from the edit's place in the run's log.
+const FIRST_SPLIT_ID = 1_000_000;
+const splitId = (at) => FIRST_SPLIT_ID + data.logged + at + 1;
+
+// Take one edit out: the ids of categories split off by later ones move up with their places.
+function dropEdit(at) {
+  const gone = splitId(at), shift = (id) => (id > gone ? id - 1 : id);
+  edits = edits.filter((_, i) => i !== at).map((e, i) => (i < at ? e : {
+    ...e, ...("category" in e ? { category: shift(e.category) } : {}), ...("into" in e ? { into: shift(e.into) } : {}),
+  }));
+  undone = [];
 }
 
 const category = (id) => world.categories.get(id);
@@ -69,10 +89,11 @@ function changed(said) {
 }
 
 const describe = (edit) => ({
-  rename: () => `${category(edit.category).id}: name “${edit.name}”`,
+  rename: () => `${edit.category}: name “${edit.name}”`,
   merge: () => `${edit.category} merged into ${edit.into}`,
   move: () => `${images(edit.images.length)} moved to ${edit.into}`,
   hide: () => `${edit.category} hidden`,
+  split: () => `${images(edit.images.length)} split off ${edit.category}`,
 }[edit.op] ?? (() => edit.op))();
 
 function undo() {
@@ -107,7 +128,7 @@ function drawEditBar() {
   const hidden = [...world.categories.values()].filter((c) => c.hidden && c.into === null && edits.some((e) => e.op === "hide" && e.category === c.id));
   $("hidden-note").replaceChildren(...hidden.map((c) => make("button", {
     type: "button", class: "chip", text: `Show ${c.title} again`,
-    on: { click: () => { edits = edits.filter((e) => !(e.op === "hide" && e.category === c.id)); changed("Shown again."); } },
+    on: { click: () => { dropEdit(edits.findIndex((e) => e.op === "hide" && e.category === c.id)); changed("Shown again."); } },
   })));
 }
 
@@ -120,8 +141,9 @@ function startEdits() {
 }
 
 // -- asking: one small dialog for a name or a category ----------------------------------------
-function ask(question, { value = "", choices = null, hint = "" } = {}) {
+function ask(question, { value = "", choices = null, hint = "", plain = false } = {}) {
   const dialog = $("ask"), field = $("ask-field");
+  field.hidden = plain;
   $("ask-label").textContent = question;
   $("ask-hint").textContent = hint;
   $("ask-choices").replaceChildren(...(choices ?? []).map((text) => make("option", { value: text })));
@@ -130,7 +152,7 @@ function ask(question, { value = "", choices = null, hint = "" } = {}) {
   dialog.showModal();
   field.select();
   return new Promise((answer) => {
-    dialog.addEventListener("close", () => answer(dialog.returnValue === "ok" ? field.value.trim() : ""), { once: true });
+    dialog.addEventListener("close", () => answer(dialog.returnValue === "ok" ? field.value.trim().replace(/\s+/g, " ") : ""), { once: true });
   });
 }
 
@@ -147,11 +169,35 @@ async function askCategory(question, except) {
   return found ?? null;
 }
 
+const withName = (name, except) => [...world.categories.values()].find((c) => c.id !== except && c.into === null && c.name.toLowerCase() === name.toLowerCase());
+
+// Names are unique: two categories of one name are one category, if the user says so.
+async function giveName(id, name) {
+  const other = withName(name, id);
+  if (!other) {
+    addEdit({ op: "rename", category: id, name }, `Named “${name}”.`);
+  } else if (await ask(`There is a category “${other.name}” already. Merge the two?`, { value: "yes", plain: true })) {
+    addEdit({ op: "merge", category: id, into: other.id }, `Merged into ${other.title}.`);
+    if ($("gallery").open && shown.of === id) openGallery(other.id);
+  }
+}
+
 async function renameCategory(id) {
   const c = category(id);
   const hint = c.suggested.length ? `Suggested: ${c.suggested.join(", ")}` : "";
   const name = await ask("Name of this category", { value: c.guess ? c.suggested[0] : c.name, choices: c.suggested, hint });
-  if (name && name !== c.name) addEdit({ op: "rename", category: id, name }, `Named “${name}”.`);
+  if (name && name !== c.name) await giveName(id, name);
+}
+
+// Picked images as a category of their own.
+async function splitRows(id, chosen) {
+  const name = await ask(`Name of the new category of ${images(chosen.length)}`, { hint: "Its images leave this category." });
+  if (!name) return false;
+  const other = withName(name, null);
+  if (other) {
+    addEdit({ op: "move", images: chosen.map((row) => rows.id[row]), into: other.id }, `There is a category “${other.name}” already: ${images(chosen.length)} moved to it.`);
+  } else addEdit({ op: "split", category: id, images: chosen.map((row) => rows.id[row]), name }, `“${name}” split off.`);
+  return true;
 }
 
 async function mergeCategory(id) {

@@ -28,7 +28,8 @@ function drawGallery() {
   if (own && own.count > list.length) facts.push(`${number(list.length)} shown`);
   if (list.some(isDoubtful)) facts.push("underlined: doubtful");
   $("gallery-facts").textContent = facts.filter(Boolean).join(" · ");
-  for (const id of ["rename", "merge", "hide"]) $(id).hidden = !own;
+  for (const id of ["rename", "merge"]) $(id).hidden = !own?.novel;
+  $("hide").hidden = !own;
   $("grid").replaceChildren();
   shown.drawn = 0;
   drawMore();
@@ -62,6 +63,7 @@ function toggle(row) {
 function drawPicking() {
   $("pick").setAttribute("aria-pressed", String(shown.picking));
   $("move").hidden = shown.chosen.size === 0;
+  $("split").hidden = $("move").hidden || !isCategory();
   $("move").textContent = `Move ${images(shown.chosen.size)} to …`;
   $("grid").classList.toggle("picking", shown.picking);
 }
@@ -80,6 +82,9 @@ function startGallery() {
   });
   $("move").addEventListener("click", async () => {
     if (await moveRows([...shown.chosen])) { shown.chosen.clear(); shown.picking = false; drawGallery(); }
+  });
+  $("split").addEventListener("click", async () => {
+    if (await splitRows(shown.of, [...shown.chosen])) { shown.chosen.clear(); shown.picking = false; drawGallery(); }
   });
   $("grid").addEventListener("keydown", gridKeys);
   endOfGrid.observe($("grid-end"));
