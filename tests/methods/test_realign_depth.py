@@ -91,6 +91,13 @@ def test_fewer_images_pass_the_lower_blocks(vlm: VLM, monkeypatch: pytest.Monkey
     assert passed == 48 + 1  # and one image whose size tells whether all can be kept
 
 
+def test_plain_sgd_is_torchs_bit_for_bit(vlm: VLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = trained(vlm, depth=0).norm_arrays()
+    monkeypatch.setattr(realign_module, "PlainSgd", torch.optim.SGD)
+    for key, array in trained(vlm, depth=0).norm_arrays().items():
+        np.testing.assert_array_equal(own[key], array)
+
+
 def test_convergence_is_a_share_of_the_best_loss_before() -> None:
     assert not converged([1.0], 0.1)
     assert not converged([1.0, 0.8], 0.1)

@@ -36,6 +36,8 @@ def load_optimiser_arrays(
         if name.startswith(PREFIX):
             index, key = name.removeprefix(PREFIX).split("/")
             state.setdefault(int(index), {})[key] = torch.from_numpy(np.array(array))
+    if not state:
+        return
     whole = optimiser.state_dict()
     whole["state"] = state
     optimiser.load_state_dict(whole)

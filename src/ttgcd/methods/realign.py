@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -55,12 +55,36 @@ def realign_key(
     return key.hexdigest()
 
 
+class PlainSgd:
+    """p <- p - lr * gradient, bit for bit what ``torch.optim.SGD`` does.
+
+    The first optimiser of torch's own imports its compiler, which takes as long as torch itself.
+    """
+
+    def __init__(self, parameters: Sequence[torch.nn.Parameter], lr: float) -> None:
+        self.param_groups: list[dict[str, Any]] = [{"params": list(parameters), "lr": lr}]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for parameter in self.param_groups[0]["params"]:
+            parameter.grad = None
+
+    @torch.no_grad()
+    def step(self) -> None:
+        for parameter in self.param_groups[0]["params"]:
+            if parameter.grad is not None:
+                parameter.add_(parameter.grad, alpha=-self.param_groups[0]["lr"])
+
+    def state_dict(self) -> dict[str, Any]:
+        """It remembers nothing between steps."""
+        return {"state": {}}
+
+
 def make_optimiser(
     name: Optimiser, parameters: list[torch.nn.Parameter], lr: float
 ) -> torch.optim.Optimizer:
     """An optimiser by name, weight decay 0: decay would pull LayerNorm scales to 0, not to 1."""
     if name == "sgd":
-        return torch.optim.SGD(parameters, lr=lr)
+        return cast(torch.optim.Optimizer, PlainSgd(parameters, lr))
     if name == "momentum":
         return torch.optim.SGD(parameters, lr=lr, momentum=0.9)
     if name == "adam":

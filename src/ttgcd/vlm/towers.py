@@ -113,6 +113,11 @@ class Blocks(nn.Module):
         self.layers = nn.ModuleList(Block(shape) for _ in range(shape.layers))
 
 
+def _embedding(count: int, width: int) -> nn.Embedding:
+    """Without the random start that nobody reads: drawing it without memory imports a compiler."""
+    return nn.Embedding(count, width, _weight=torch.empty(count, width))
+
+
 class PatchEmbeddings(nn.Module):
     """Pixels to tokens: a strided convolution (or a stem), CLIP's class token, positions."""
 
@@ -131,7 +136,7 @@ class PatchEmbeddings(nn.Module):
         self.patch_embedding: nn.Module = (
             build_stem(stem) if stem else nn.Conv2d(3, width, patch, stride=patch, bias=not clip)
         )
-        self.position_embedding = nn.Embedding((image // patch) ** 2 + clip, width)
+        self.position_embedding = _embedding((image // patch) ** 2 + clip, width)
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         tokens = self.patch_embedding(pixels).flatten(2).transpose(1, 2)
@@ -208,8 +213,8 @@ class TokenEmbeddings(nn.Module):
 
     def __init__(self, width: int, vocabulary: int, length: int) -> None:
         super().__init__()
-        self.token_embedding = nn.Embedding(vocabulary, width)
-        self.position_embedding = nn.Embedding(length, width)
+        self.token_embedding = _embedding(vocabulary, width)
+        self.position_embedding = _embedding(length, width)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         return self.token_embedding(ids) + self.position_embedding.weight[: ids.shape[1]]
