@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import urllib.error
 import urllib.request
@@ -27,7 +28,8 @@ def test_a_browser_gets_the_page(out: Path, monkeypatch, capsys) -> None:
 
 
 def test_without_a_browser_it_is_served_to_this_machine_alone(out: Path) -> None:
-    server = look.make_server(out, 0)
+    server, path = look.make_server(out, 0)
+    assert path == "report.html"
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}/"
     try:
@@ -40,6 +42,31 @@ def test_without_a_browser_it_is_served_to_this_machine_alone(out: Path) -> None
                 request.add_header("Host", host)
             with pytest.raises(urllib.error.HTTPError):
                 urllib.request.urlopen(request)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_the_originals_are_served_with_it_and_nothing_beside_them(tmp_path: Path) -> None:
+    out, photos = tmp_path / "my run", tmp_path / "photos"
+    for folder in (out, photos):
+        folder.mkdir()
+    (out / "report.html").write_text("found")
+    (out / "run.json").write_text(json.dumps({"input": {"folder": str(photos)}}))
+    (photos / "a.jpg").write_bytes(b"picture")
+    (photos / "letter.txt").write_text("private")
+    (tmp_path / "secret.jpg").write_bytes(b"secret")
+    (photos / "link.jpg").symlink_to(tmp_path / "secret.jpg")
+    server, path = look.make_server(out, 0)
+    assert path == "my%20run/report.html"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/"
+    try:
+        assert urllib.request.urlopen(address + path).read() == b"found"
+        assert urllib.request.urlopen(address + "photos/a.jpg").read() == b"picture"
+        for hidden in ("photos/letter.txt", "secret.jpg", "photos/link.jpg", "photos/"):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(address + hidden)
     finally:
         server.shutdown()
         server.server_close()

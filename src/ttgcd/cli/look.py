@@ -29,10 +29,9 @@ def run(args: argparse.Namespace) -> int:
     if not args.serve and _open(page):
         print(f"opened {page}")
         return 0
-    server = make_server(page.parent, args.port)
+    server, path = make_server(page.parent, args.port)
     with server:
-        address = f"http://127.0.0.1:{server.server_port}/{REPORT}"
-        print(f"{address}  (stop with Ctrl-C)", flush=True)
+        print(f"http://127.0.0.1:{server.server_port}/{path}  (stop with Ctrl-C)", flush=True)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
@@ -54,22 +53,35 @@ def find_report(out: str) -> Path:
     raise InputError(f"no {REPORT} in {out!r}: the run there {state}")
 
 
-def make_server(folder: Path, port: int) -> ThreadingHTTPServer:
-    """A server of one folder's files for this machine alone.
+def make_server(out: Path, port: int) -> tuple[ThreadingHTTPServer, str]:
+    """A server of a run's files and of its images for this machine alone, and the page's path.
 
     Requests that name another host are refused: a page from elsewhere could otherwise read the
     report by having its own name resolve to this machine.
     """
+    import os
     from functools import partial
     from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+    from urllib.parse import quote
 
     from ttgcd.errors import InputError
+    from ttgcd.streams.formats import EXTENSIONS, extension_of
+
+    originals = _originals(out)
+    root = Path(os.path.commonpath([out, originals or out]))
 
     class Handler(SimpleHTTPRequestHandler):
         def send_head(self):  # type: ignore[no-untyped-def]
             host = self.headers.get("Host", "").rsplit(":", 1)[0]
             if host not in ("127.0.0.1", "localhost"):
                 self.send_error(403, "only for this machine")
+                return None
+            path = Path(self.translate_path(self.path)).resolve()
+            image = extension_of(path.name) in EXTENSIONS
+            if not path.is_relative_to(out) and not (
+                image and originals is not None and path.is_relative_to(originals)
+            ):
+                self.send_error(404, "no such file")
                 return None
             return super().send_head()
 
@@ -80,9 +92,22 @@ def make_server(folder: Path, port: int) -> ThreadingHTTPServer:
             """A server for one person need not tell what it served."""
 
     try:
-        return ThreadingHTTPServer(("127.0.0.1", port), partial(Handler, directory=str(folder)))
+        server = ThreadingHTTPServer(("127.0.0.1", port), partial(Handler, directory=str(root)))
     except (OSError, OverflowError) as error:
         raise InputError(f"cannot serve on port {port}: {error}; give another --port") from None
+    return server, quote((out / REPORT).relative_to(root).as_posix())
+
+
+def _originals(out: Path) -> Path | None:
+    """The folder that the run read its images from, if it is still there."""
+    import json
+
+    try:
+        record = json.loads((out / "run.json").read_text(encoding="utf-8"))
+        folder = Path(record["input"]["folder"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return folder.resolve() if folder.is_dir() else None
 
 
 def _open(page: Path) -> bool:

@@ -69,7 +69,7 @@ def pace(model: str, device: str = "auto") -> Pace:
     method = Settings(known=["anything"], model=model).make_method()
     vlm = load_vlm(model, device)
     one = vlm.preprocess(_blank())
-    batch = one.unsqueeze(0).repeat(8, 1, 1, 1)
+    batch = one.unsqueeze(0).repeat(16, 1, 1, 1)
     encode = vlm.encoder()
     encode(batch)  # the first time, memory is allocated and kernels are chosen
     began, done = time.perf_counter(), 0
