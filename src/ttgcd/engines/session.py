@@ -148,7 +148,7 @@ class Session:
                     "images were given but no model: pass a model, or embeddings instead"
                 )
             features = encoder(batch.images)
-            _check_features(batch, features)
+            check_features(batch, features)
         return replace(
             batch, features=features, images=batch.images if method.wants_images else None
         )
@@ -238,7 +238,7 @@ def check_finite(batch: Batch | None, rows: Answer) -> None:
     raise _not_finite(int(bad.sum()), where)
 
 
-def _check_features(batch: Batch, features: np.ndarray) -> None:
+def check_features(batch: Batch, features: np.ndarray) -> None:
     """Before they get into a buffer, where nobody knows whose they are."""
     broken = np.flatnonzero(~finite_rows(features))
     if len(broken):

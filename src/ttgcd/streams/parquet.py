@@ -136,6 +136,18 @@ class ParquetSource(Source):
         if self._spool is not None:
             self._spool.close()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process: the index, without what is open here."""
+        closed = {"_lock": None, "_files": None, "_cache": None, "_spool": None}
+        return {**vars(self), **closed, "_spooled": self._spool is not None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        spooled = state.pop("_spooled")
+        vars(self).update(state, _lock=threading.Lock(), _cache=OrderedDict())
+        self._files = [pq.ParquetFile(path, memory_map=False) for path in self._paths]
+        if spooled:
+            self.prepare_random()
+
     def _group(self, group: int) -> pa.ChunkedArray:
         if group in self._cache:
             self._cache.move_to_end(group)

@@ -117,6 +117,17 @@ class TarSource(Source):
             spool.close()
         self._spools.clear()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process: the index, without what is open here."""
+        return {**vars(self), "_lock": None, "_files": None, "_spools": sorted(self._spools)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        packed = state["_spools"]
+        vars(self).update(state, _lock=threading.Lock(), _files=OrderedDict(), _spools={})
+        self._notes = list(self._notes)
+        for shard in packed:
+            self._members(shard)  # expands it here
+
     def _file(self, shard: int) -> IO[bytes]:
         """An open shard; the one unused for the longest time makes room for another."""
         if shard in self._files:
