@@ -9,6 +9,7 @@ from ttgcd.errors import InputError
 from ttgcd.methods.base import Method
 
 METHODS: dict[str, str] = {
+    "scout": "ttgcd.methods.scout:Scout",
     "pact": "ttgcd.methods.pact:Pact",
     "tent++": "ttgcd.methods.tent:Tent",
     "batclip++": "ttgcd.methods.batclip:BatClip",

@@ -14,6 +14,7 @@ from ttgcd.testing.checks import CHECKS
 
 #: Short warm-ups, small heads: the same code in less time.
 SMALL: dict[str, dict[str, Any]] = {
+    "scout": {"warmup": 40, "reservoir": 64, "restarts": 2, "fresh_restarts": 1, "words": 30},
     "pact": {"warmup": 40, "epochs": 2, "realign_batch_size": 16},
     "simgcd++": {"warmup": 40, "hidden": 8},
     "hilo++": {"warmup": 40},

@@ -1,0 +1,251 @@
+"""Scout: known classes by name and looks, novel ones by looks and words, counted along the stream.
+
+One linear score a category over a calibrated space, refitted to a uniform sample of the stream
+each time it has grown by half; texts count as far as clusters made without them bear them out.
+Answers on arrival; at the end all rows are answered again by the last fit. The encoder is left as
+it is. ``ttgcd.prototypes.scout`` has the numbers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ttgcd.data.words import vocabulary
+from ttgcd.errors import InputError
+from ttgcd.methods.answer import Answer, Born, Category, Event, Merged, Retired
+from ttgcd.methods.base import Method, Task, features_of, named_category
+from ttgcd.prototypes import lineage
+from ttgcd.prototypes.calibration import unit
+from ttgcd.prototypes.partition import centres_of
+from ttgcd.prototypes.refit import Restarts
+from ttgcd.prototypes.scout import Schedule
+from ttgcd.prototypes.scout import Scout as Stream
+from ttgcd.prototypes.text_evidence import Texts
+from ttgcd.prototypes.zero_shot import pseudo_labels, zero_shot_probabilities
+from ttgcd.storage.state import State
+from ttgcd.streams.base import Batch
+from ttgcd.vlm.anchors import text_anchors
+
+
+@dataclass(kw_only=True)
+class Scout(Method):
+    """The default method.
+
+    Parameters
+    ----------
+    warmup
+        Samples before the first fit; they are answered by it.
+    reservoir
+        Samples kept for the fits that follow: a uniform sample of the stream.
+    growth
+        A refit follows when so many times the samples of the last one have been seen.
+    restarts, fresh_restarts
+        Restarts of the first fit, and of the competitors at later ones.
+    words
+        How many of the shipped words to use, most likely ones first, when the task brings none and
+        there is a model to encode them; 0 for none.
+    revise_at_end
+        Answer all rows again at the end of the stream.
+    """
+
+    name: ClassVar[str] = "scout"
+
+    warmup: int = 1024
+    reservoir: int = 8192
+    growth: float = 1.5
+    restarts: int = 8
+    fresh_restarts: int = 4
+    words: int = 1500
+    revise_at_end: bool = True
+
+    def __post_init__(self) -> None:
+        for option, least in (("warmup", 1), ("restarts", 1), ("fresh_restarts", 1), ("words", 0)):
+            if getattr(self, option) < least:
+                raise InputError(f"{option} must be {least} or more, got {getattr(self, option)}")
+        if self.reservoir < self.warmup:
+            raise InputError(
+                f"reservoir must be at least the warm-up ({self.warmup}), got {self.reservoir}"
+            )
+        if not self.growth > 1:
+            raise InputError(f"growth must be above 1, got {self.growth}")
+
+    def start(self, task: Task) -> None:
+        super().start(task)
+        self._over = False
+        self._begin(self._words(task))
+
+    def _begin(self, words: np.ndarray | None) -> None:
+        texts = Texts.of(self.task.anchors, words, self.task.logit_scale)
+        restarts = Restarts(self.restarts, self.fresh_restarts)
+        schedule = Schedule(self.warmup, self.reservoir, self.growth, restarts)
+        self._stream = Stream(texts, self.task.novel, self.task.seed, schedule)
+
+    def _words(self, task: Task) -> np.ndarray | None:
+        """Embeddings of words to compare with: the task's own, or the shipped ones."""
+        if task.word_embeddings is not None:
+            return task.word_embeddings
+        if task.vlm is None or self.words == 0:
+            return None
+        return text_anchors(
+            task.vlm, vocabulary()[: self.words], task.templates, allow_duplicates=True
+        )
+
+    # -- the stream ---------------------------------------------------------------------------
+
+    def observe(self, batch: Batch) -> Answer:
+        features = features_of(batch)
+        stream, start = self._stream, self.seen
+        self.seen += len(features)
+        if stream.model is None:
+            said = stream.learn(features)
+            if stream.model is None:
+                return Answer.empty()
+            # The reservoir is larger than the warm-up: all rows so far are in it, in order.
+            answer = self._answer(0, stream.reservoir.rows)
+        else:
+            answer = self._answer(start, features)
+            said = stream.learn(features)
+        return replace(answer, events=_events(said))
+
+    def finish(self) -> Answer:
+        stream, first = self._stream, self._stream.model is None
+        self._over = True
+        if self.seen == 0:
+            return Answer.empty()
+        if not first and not self.revise_at_end:
+            return Answer.empty()
+        events = _events(stream.refit(True, last=True))
+        self._tell()
+        if first:
+            return replace(self._answer(0, stream.reservoir.rows), events=events)
+        return replace(Answer.empty(), events=events, reassign=True)
+
+    def revise(self, start: int, features: np.ndarray) -> Answer:
+        return replace(self._answer(start, features), features=None)
+
+    def predict(self, batch: Batch) -> Answer:
+        answer = self._answer(batch.start, features_of(batch))
+        return replace(answer, final=np.ones(len(answer), bool))
+
+    def _answer(self, start: int, features: np.ndarray) -> Answer:
+        """Rows by the model; by the names alone as long as there is none."""
+        task, n_known = self.task, self.task.n_known
+        labels, margin = pseudo_labels(
+            zero_shot_probabilities(features, task.anchors, task.logit_scale)
+        )
+        if self._stream.model is None:
+            cosine = (features @ task.anchors.T).max(axis=1)
+            return Answer.make(start, labels, cosine, margin, -cosine, False, features)
+        scores = self._stream.scores(features)
+        best = scores.argmax(axis=1)
+        known = scores[:, :n_known].max(axis=1)
+        novel = scores[:, n_known:].max(axis=1, initial=-1.0)
+        final = self._over or not self.revise_at_end
+        ids = self._stream.lineage.ids[best]
+        return Answer.make(start, ids, scores.max(axis=1), margin, novel - known, final, features)
+
+    def _tell(self) -> None:
+        stream = self._stream
+        if stream.novel is None and stream.census is not None and not stream.judged:
+            low, high = self.novel_range()
+            warnings.warn(
+                "the known names fit this stream too little to count its novel categories: "
+                f"{stream.lineage.novel} is a guess, between {low} and {high}; give their number "
+                "with `novel=...` if you know it",
+                stacklevel=2,
+            )
+
+    # -- what it wants ------------------------------------------------------------------------
+
+    @property
+    def wants_count(self) -> bool:
+        """Never: it counts along the stream."""
+        return False
+
+    # -- what it found ------------------------------------------------------------------------
+
+    @property
+    def n_novel(self) -> int:
+        return self._stream.lineage.next_id - self.task.n_known
+
+    def novel_range(self) -> tuple[int, int]:
+        """Between which numbers of novel categories the last count leaves room."""
+        census, novel = self._stream.census, self._stream.lineage.novel
+        if census is None:
+            return novel, novel
+        low, high = census.low - self.task.n_known, census.high - self.task.n_known
+        return min(novel, max(0, int(low))), max(novel, int(np.ceil(high)))
+
+    def prototypes(self) -> np.ndarray:
+        """Mean direction of the members of every category in the reservoir."""
+        stream = self._stream
+        count = stream.lineage.next_id
+        if stream.model is None:
+            return np.zeros((count, self.task.anchors.shape[1]), np.float32)
+        rows = stream.reservoir.rows
+        labels = stream.lineage.ids[stream.scores(rows).argmax(axis=1)]
+        return centres_of(rows, labels, count)
+
+    def categories(self) -> list[Category]:
+        ids = self._stream.lineage
+        records = []
+        for category in range(ids.next_id):
+            record = named_category(self.task.known, category)
+            if category >= self.task.n_known:
+                into = ids.alias(category)
+                record = replace(
+                    record,
+                    born_at=ids.born_at[category] - 1,
+                    merged_into=None if into == category else into,
+                    active=category not in ids.ended,
+                )
+            records.append(record)
+        return records
+
+    def health(self) -> dict[str, Any]:
+        """How far the names are borne out, the count and its range, and what moved at refits."""
+        stream = self._stream
+        if stream.model is None:
+            return {"warmed_up": False}
+        low, high = self.novel_range()
+        return {
+            "warmed_up": True,
+            "names_reliability": stream.trust.reliability,
+            "novel": stream.lineage.novel,
+            "novel_range": [low, high],
+            "count_judged": stream.novel is not None or stream.judged,
+            "refits_moved": list(stream.moved),
+        }
+
+    # -- memory -------------------------------------------------------------------------------
+
+    def state_dict(self) -> State:
+        words = self._stream.texts.words
+        arrays = {"texts.words": words.copy(), **self._stream.arrays()}
+        values = {"over": self._over, "stream": self._stream.values()}
+        return State(arrays, {**self.described(self.seen), **values})
+
+    def load_state_dict(self, state: State) -> None:
+        self.check_described(state.values)
+        self._over = state.values["over"]
+        arrays = {key: np.array(array) for key, array in state.arrays.items()}
+        self._begin(unit(arrays.pop("texts.words")))
+        self._stream.load(arrays, state.values["stream"])
+
+
+def _events(said: list[lineage.Event]) -> tuple[Event, ...]:
+    """The stream counts samples seen, an answer's events the index of the last one."""
+    out: list[Event] = []
+    for event in said:
+        at = event.seen - 1
+        if isinstance(event, lineage.Birth):
+            out.append(Born(event.category, at))
+        elif event.into is None:
+            out.append(Retired(event.category, at))
+        else:
+            out.append(Merged(event.category, event.into, at))
+    return tuple(out)

@@ -1,0 +1,94 @@
+"""Category ids that never change their meaning: births, merges and retirements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from ttgcd.prototypes.partition import group_sums
+
+
+@dataclass(frozen=True)
+class Birth:
+    category: int
+    seen: int
+
+
+@dataclass(frozen=True)
+class End:
+    """A novel category that is no more; ``into`` is where most of its members went, None if they
+    scattered."""
+
+    category: int
+    into: int | None
+    seen: int
+
+
+Event = Birth | End
+
+
+@dataclass
+class Lineage:
+    """Which id each column of the model has: the known ones first, then the living novel ones."""
+
+    n_known: int
+    ids: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    born_at: dict[int, int] = field(default_factory=dict)
+    ended: dict[int, int | None] = field(default_factory=dict)
+    ended_at: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not len(self.ids):
+            self.ids = np.arange(self.n_known)
+
+    @property
+    def novel(self) -> int:
+        return len(self.ids) - self.n_known
+
+    @property
+    def next_id(self) -> int:
+        return self.n_known + len(self.born_at)
+
+    def alias(self, category: int) -> int:
+        """The living id that now stands for this one; itself if it lives or was scattered."""
+        while self.ended.get(category) is not None:
+            category = self.ended[category]  # type: ignore[assignment]
+        return category
+
+    def follow(self, old: np.ndarray | None, new: np.ndarray, count: int, seen: int) -> list[Event]:
+        """Give ids to ``count`` new columns from how the same samples were labelled before and are
+        labelled now. Known columns stay. One Hungarian matching of the novel ones by shared
+        samples; a column that shares nothing is born, an old one left over ends."""
+        if old is None:  # the first fit
+            old = np.zeros(len(new), np.int64)
+        shared = group_sums(one_hot(old, len(self.ids)), new, count)
+        k = self.n_known
+        rows, columns = linear_sum_assignment(-shared[k:, k:])
+        ids = np.concatenate([self.ids[:k], np.full(count - k, -1)])
+        for row, column in zip(rows, columns, strict=True):
+            if shared[k + row, k + column] > 0:
+                ids[k + row] = self.ids[k + column]
+        events: list[Event] = []
+        for column in np.flatnonzero(ids < 0):
+            ids[column] = self.next_id
+            self.born_at[int(ids[column])] = seen
+            events.append(Birth(int(ids[column]), seen))
+        for column in range(k, len(self.ids)):
+            gone = int(self.ids[column])
+            if gone in ids:
+                continue
+            went = shared[:, column]
+            most = int(went.argmax())
+            into = int(ids[most]) if went[most] > 0.5 * went.sum() else None
+            self.ended[gone], self.ended_at[gone] = into, seen
+            events.append(End(gone, into, seen))
+        self.ids = ids
+        return events
+
+
+def one_hot(labels: np.ndarray, count: int) -> np.ndarray:
+    out = np.zeros((len(labels), count), np.float32)
+    out[np.arange(len(labels)), labels] = 1
+    return out

@@ -1,0 +1,191 @@
+"""Discovery on a stream of features: answer at once, remember a sample, refit ever more rarely.
+
+The state is one linear model, a uniform sample of the stream, and which ids the model's columns
+have. Random numbers derive from the seed and the samples seen, so an interrupted stream goes on as
+if it had not been.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ttgcd.prototypes.census import Census, take_census
+from ttgcd.prototypes.lineage import Event, Lineage
+from ttgcd.prototypes.linear_model import LinearModel
+from ttgcd.prototypes.refit import Fitted, Restarts, Trust, fit
+from ttgcd.prototypes.reservoir import Reservoir
+from ttgcd.prototypes.text_evidence import Texts
+
+#: Weights of the last three counts, the latest last.
+_RECENT = np.array([1.0, 2.0, 4.0])
+#: The number of categories stays while it is within this share of what was counted.
+_STEADY = 0.1
+#: Below this reliability of the names the count is not to be believed.
+JUDGED = 0.3
+#: By how much a fresh start must beat what there is: within the stream, where a change of ids costs
+#: more than it brings, and at its end, where everything is answered again.
+_MARGIN, _LAST_MARGIN = 0.01, 0.002
+_COUNT = 4  # purpose of random numbers; ``refit`` has the ones before
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When the model is fitted, and how much is spent on it.
+
+    Parameters
+    ----------
+    warmup
+        Samples before the first fit.
+    reservoir
+        Samples kept for the fits that follow.
+    growth
+        A refit follows when so many times the samples of the last one have been seen.
+    restarts
+        See ``refit.Restarts``; fresh restarts compete when the stream has doubled, and at its end.
+    """
+
+    warmup: int = 1024
+    reservoir: int = 8192
+    growth: float = 1.5
+    restarts: Restarts = field(default_factory=lambda: Restarts(8, 4))
+
+
+class Scout:
+    """Known classes by name and novel ones by their looks, on one stream.
+
+    Parameters
+    ----------
+    texts
+        Names of the known classes, and words if there are any.
+    novel
+        L; None counts along the stream.
+    seed, schedule
+        Random numbers; when to fit.
+
+    Attributes
+    ----------
+    lineage
+        Ids, births and ends of categories.
+    census
+        The last count, None as long as there is none or L was given.
+    moved
+        At each refit, the share of the reservoir that changed its category.
+    words
+        Places of the words of each novel column.
+    """
+
+    def __init__(self, texts: Texts, novel: int | None, seed: int, schedule: Schedule) -> None:
+        self.texts, self.novel, self.seed, self.schedule = texts, novel, seed, schedule
+        self.reservoir = Reservoir(schedule.reservoir, seed)
+        self.lineage = Lineage(len(texts.anchors))
+        self.model: LinearModel | None = None
+        self.trust = Trust(0.0, 0.0, 0.0)
+        self.census: Census | None = None
+        self.words = np.zeros((0, 0), np.int64)
+        self.counts: list[float] = []  # logarithms of the categories counted
+        self.moved: list[float] = []
+        self.last_fit = self.last_fresh = 0
+
+    @property
+    def seen(self) -> int:
+        return self.reservoir.seen
+
+    @property
+    def judged(self) -> bool:
+        """Whether the texts could tell how many novel categories there are."""
+        return self.trust.reliability >= JUDGED
+
+    def scores(self, rows: np.ndarray) -> np.ndarray:
+        """One column a living category; ``lineage.ids`` are their ids. Pure."""
+        assert self.model is not None, "no fit yet"
+        return self.model(rows)
+
+    def learn(self, rows: np.ndarray) -> list[Event]:
+        """Take rows into the reservoir and refit when it is time; answer them before, or after if
+        this is the first fit."""
+        self.reservoir.add(rows)
+        if self.model is None:
+            return self.refit(True) if self.seen >= self.schedule.warmup else []
+        if self.seen < self.schedule.growth * self.last_fit:
+            return []
+        return self.refit(self.seen >= 2 * self.last_fresh)
+
+    def refit(self, fresh: bool, last: bool = False) -> list[Event]:
+        """Fit to the reservoir; with ``fresh`` trust is measured again and restarts compete."""
+        rows = self.reservoir.rows
+        before = None if self.model is None else self.model(rows).argmax(axis=1)
+        fitted: Fitted = fit(
+            rows,
+            self.texts,
+            self._count(rows),
+            (self.seed, self.seen),
+            self.schedule.restarts,
+            before,
+            self.lineage.novel,
+            None if fresh else self.trust,
+            _LAST_MARGIN if last and self.judged else _MARGIN,
+        )
+        old = self.lineage.ids
+        events = self.lineage.follow(before, fitted.labels, len(fitted.model.centres), self.seen)
+        if before is not None:
+            self.moved.append(float((old[before] != self.lineage.ids[fitted.labels]).mean()))
+        self.model, self.trust, self.words = fitted.model, fitted.trust, fitted.words
+        self.last_fit = self.seen
+        self.last_fresh = self.seen if fresh else self.last_fresh
+        return events
+
+    def _count(self, rows: np.ndarray) -> int:
+        """L as given, or the known classes' complement to what the last censuses counted."""
+        if self.novel is not None:
+            return self.novel
+        rng = np.random.default_rng((self.seed, self.seen, _COUNT))
+        self.census = take_census(rows, self.texts, rng)
+        self.counts = [*self.counts, float(np.log(self.census.total))][-len(_RECENT) :]
+        weight = _RECENT[-len(self.counts) :]
+        total = float(np.exp((weight * self.counts).sum() / weight.sum()))
+        wanted, now = max(0, round(total) - len(self.texts.anchors)), self.lineage.novel
+        return now if self.model is not None and abs(wanted - now) <= _STEADY * total else wanted
+
+    # -- memory -------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays of the state; ``values`` holds the rest."""
+        out = {"rows": self.reservoir.rows, "index": self.reservoir.index, "words": self.words}
+        out["ids"] = self.lineage.ids
+        if self.model is not None:
+            out.update({f"model.{key}": array for key, array in self.model.arrays().items()})
+        return {key: np.array(array) for key, array in out.items()}
+
+    def values(self) -> dict[str, Any]:
+        """The plain values of the state, fit for JSON."""
+        census, trust, lineage = self.census, self.trust, self.lineage
+        return {
+            "seen": self.seen,
+            "last_fit": self.last_fit,
+            "last_fresh": self.last_fresh,
+            "trust": [trust.weight, trust.share, trust.reliability],
+            "census": None if census is None else [census.total, census.low, census.high],
+            "counts": list(self.counts),
+            "moved": list(self.moved),
+            "born": [[category, at] for category, at in lineage.born_at.items()],
+            "ended": [[c, into, lineage.ended_at[c]] for c, into in lineage.ended.items()],
+        }
+
+    def load(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
+        """Go on from ``arrays`` and ``values``."""
+        self.reservoir.rows, self.reservoir.index = arrays["rows"], arrays["index"]
+        self.reservoir.seen = int(values["seen"])
+        self.words = arrays["words"]
+        born = {int(c): int(at) for c, at in values["born"]}
+        ended = {int(c): into for c, into, _ in values["ended"]}
+        ended_at = {int(c): int(at) for c, _, at in values["ended"]}
+        self.lineage = Lineage(len(self.texts.anchors), arrays["ids"], born, ended, ended_at)
+        parts = {k.removeprefix("model."): a for k, a in arrays.items() if k.startswith("model.")}
+        self.model = LinearModel.from_arrays(parts, self.texts) if parts else None
+        self.trust = Trust(*values["trust"])
+        self.census = None if values["census"] is None else Census(*values["census"])
+        self.counts, self.moved = list(values["counts"]), list(values["moved"])
+        self.last_fit, self.last_fresh = int(values["last_fit"]), int(values["last_fresh"])

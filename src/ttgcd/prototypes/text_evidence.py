@@ -1,0 +1,141 @@
+"""What the texts say about images: names of known classes, and words of a vocabulary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ttgcd.prototypes.calibration import Standard, unit
+
+#: A word nearer to a known name than this says the same thing and is not used.
+SAME_WORD = 0.8
+#: Share of the samples nearest to a known name that are taken for its class.
+CONFIDENT = 0.5
+#: Weight of a standardised logit beside the cosine to a centre, where texts are trusted fully.
+WEIGHT = 0.1
+#: Words that speak for a novel category.
+BEST_WORDS = 3
+CHUNK = 1024
+
+
+@dataclass(frozen=True)
+class Bonus:
+    """Linear in the feature: v . direction + constant, one a category."""
+
+    direction: np.ndarray  # (categories, d)
+    constant: np.ndarray
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        return rows @ self.direction.T + self.constant
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Unit text features: ``anchors`` of the known names, ``words`` that are none of them."""
+
+    anchors: np.ndarray
+    words: np.ndarray
+    scale: float
+
+    @classmethod
+    def of(cls, anchors: np.ndarray, words: np.ndarray | None, scale: float) -> Texts:
+        anchors = unit(anchors)
+        if words is None or len(words) == 0:
+            return cls(anchors, anchors[:0], scale)
+        return cls(anchors, unit(words)[distinct(anchors, words)], scale)
+
+    def read(self, rows: np.ndarray) -> np.ndarray:
+        """t: what the texts say about an image, as one unit direction among them."""
+        everything = np.concatenate([self.anchors, self.words])
+        out = np.empty((len(rows), everything.shape[1]), np.float32)
+        for start in range(0, len(rows), CHUNK):
+            logits = self.scale * (rows[start : start + CHUNK] @ everything.T)
+            np.exp(logits - logits.max(axis=1, keepdims=True), out=logits)
+            out[start : start + CHUNK] = unit(logits @ everything)
+        return out
+
+    def gate(self, rows: np.ndarray, logits: np.ndarray) -> np.ndarray:
+        """How sure it is that a sample is of a known class at all.
+
+        With words: log sum exp of the known logits minus that of the words. Without: the best
+        standardised logit.
+        """
+        if not len(self.words):
+            return logits.max(axis=1)
+        out = np.empty(len(rows), np.float32)
+        for start in range(0, len(rows), CHUNK):
+            part = self.scale * rows[start : start + CHUNK]
+            known, words = part @ self.anchors.T, part @ self.words.T
+            out[start : start + CHUNK] = _log_sum_exp(known) - _log_sum_exp(words)
+        return out
+
+    def confident_share(self, known_share: float) -> float:
+        """Which share of a name's samples is taken for its class: without words the gate is weak,
+        and where most samples are novel most of a name's samples are, too."""
+        return CONFIDENT if len(self.words) else min(CONFIDENT, known_share)
+
+
+def distinct(anchors: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """Mask of the words that are not another word for a known name."""
+    return (unit(words) @ unit(anchors).T).max(axis=1, initial=-1.0) < SAME_WORD
+
+
+def confident(names: np.ndarray, gate: np.ndarray, n_known: int, share: float) -> np.ndarray:
+    """Mask of the ``share`` of each name's samples that has the highest gate."""
+    keep = np.zeros(len(names), bool)
+    for k in range(n_known):
+        mine = np.flatnonzero(names == k)
+        best = mine[np.argsort(-gate[mine], kind="stable")]
+        keep[best[: int(np.ceil(share * len(mine)))]] = True
+    return keep
+
+
+def offset_of(best: np.ndarray, known_share: float) -> float:
+    """From which standardised logit on a name speaks *for* its class.
+
+    ``best`` is max_k Z_k, which grows with the number of names by chance alone: half of the offset
+    is its quantile at the share of samples that should stay without a known name.
+    """
+    return 0.5 * (1.5 + float(np.quantile(best, 1 - known_share)))
+
+
+def known_bonus(names: Standard, weight: float, offset: float, novel: int) -> Bonus:
+    """weight (Z_k - offset) for the known classes, nothing for the novel ones."""
+    n_known, d = names.texts.shape
+    direction = np.zeros((n_known + novel, d), np.float32)
+    constant = np.zeros(n_known + novel, np.float32)
+    direction[:n_known] = weight * names.texts / names.deviation[:, None]
+    constant[:n_known] = -weight * (names.mean / names.deviation + offset)
+    return Bonus(direction, constant)
+
+
+def best_words(words: Standard, centroids: np.ndarray) -> np.ndarray:
+    """Places of the words with the highest mean standardised logit in each group."""
+    return np.argsort(-words(centroids), axis=1, kind="stable")[:, :BEST_WORDS]
+
+
+def word_bonus(
+    known: Bonus,
+    words: Standard,
+    chosen: np.ndarray,
+    rows: np.ndarray,
+    weight: float,
+    offset: float,
+) -> Bonus:
+    """The known bonus, and for each novel category the same from its own words: their mean
+    standardised logit, standardised again on ``rows``."""
+    direction, constant = known.direction.copy(), known.constant.copy()
+    first = len(direction) - len(chosen)
+    for place, top in enumerate(chosen):
+        mean = (words.texts[top] / words.deviation[top, None]).mean(axis=0)
+        said = rows @ mean
+        deviation = said.std() + 1e-6
+        direction[first + place] = weight * mean / deviation
+        constant[first + place] = -weight * (said.mean() / deviation + offset)
+    return Bonus(direction, constant)
+
+
+def _log_sum_exp(logits: np.ndarray) -> np.ndarray:
+    top = logits.max(axis=1, keepdims=True)
+    return (top + np.log(np.exp(logits - top).sum(axis=1, keepdims=True)))[:, 0]

@@ -1,0 +1,66 @@
+"""How far the names are to be trusted: as far as clusters made without them bear them out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ttgcd.prototypes.calibration import Standard
+from ttgcd.prototypes.partition import Partition, from_seeds
+from ttgcd.prototypes.text_evidence import Texts, confident
+
+#: Agreement above chance at which the names are trusted fully.
+FULL = 0.6
+#: The cosine of a sample to its centre at which the weight of the texts was chosen.
+USUAL_COSINE = 0.6
+_TURN = 7  # seed of the fixed rotation
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """``share``: samples in known clusters that the names put there too; ``chance``: the same with
+    meaningless names; ``cosine``: mean cosine of a sample to its centre."""
+
+    share: float
+    chance: float
+    cosine: float
+
+    @property
+    def reliability(self) -> float:
+        """0: the names do no better than meaningless ones; 1: they are fully borne out."""
+        chance = min(self.chance, 0.95)
+        return float(np.clip((self.share - chance) / (FULL * (1 - chance)), 0, 1))
+
+    @property
+    def weight(self) -> float:
+        """Reliability in units of the cosines of this stream."""
+        return self.reliability * self.cosine / USUAL_COSINE
+
+
+def agreement(
+    rows: np.ndarray,
+    mapped: np.ndarray,
+    texts: Texts,
+    share: float,
+    novel: int,
+    seed: tuple[int, ...],
+) -> Agreement:
+    """Cluster ``mapped`` (f of the rows) twice without any text bonus: once from the samples that
+    the names are sure of, once from those that the same names are sure of after a fixed random
+    rotation, which keeps their mutual angles and loses their meaning."""
+    d = texts.anchors.shape[1]
+    turn = np.linalg.qr(np.random.default_rng(_TURN).normal(size=(d, d)))[0].astype(np.float32)
+    found = []
+    for turned, anchors in enumerate((texts.anchors, texts.anchors @ turn)):
+        logits = Standard.of(rows, anchors)(rows)
+        says = logits.argmax(axis=1)
+        gate = Texts(anchors, texts.words, texts.scale).gate(rows, logits)
+        keep = confident(says, gate, len(anchors), share)
+        rng = np.random.default_rng((*seed, turned))
+        none = np.zeros((len(rows), len(anchors) + novel), np.float32)
+        clusters: Partition = from_seeds(mapped, says, keep, none, len(anchors), 0.0, 2, rng)
+        known = clusters.labels < len(anchors)
+        same = float((says == clusters.labels)[known].mean()) if known.any() else 0.0
+        found.append((same, clusters.value))
+    return Agreement(found[0][0], found[1][0], found[0][1])

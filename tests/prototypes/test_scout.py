@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from tests.prototypes.worlds import world
+from ttgcd.evaluation import split_accuracy
+from ttgcd.prototypes.refit import Restarts
+from ttgcd.prototypes.scout import Schedule, Scout
+
+SCHEDULE = Schedule(warmup=120, reservoir=300, restarts=Restarts(2, 1))
+
+
+def _streamed(scout: Scout, rows: np.ndarray, batch: int = 20) -> list:
+    events = []
+    for start in range(0, len(rows), batch):
+        events += scout.learn(rows[start : start + batch])
+    return events
+
+
+def _ids(scout: Scout, rows: np.ndarray) -> np.ndarray:
+    return scout.lineage.ids[scout.scores(rows).argmax(axis=1)]
+
+
+def test_a_stream_is_sorted_with_the_number_of_novel_classes_given_and_unknown():
+    rows, true, texts = world(6, 6, each=60)
+    for novel in (6, None):
+        scout = Scout(texts, novel, 0, SCHEDULE)
+        _streamed(scout, rows)
+        scout.refit(True, last=True)
+        assert split_accuracy(_ids(scout, rows), true, 6).all > 0.85
+        assert abs(scout.lineage.novel - 6) <= 2
+
+
+def test_no_novel_category_is_found_where_there_is_none():
+    rows, _, texts = world(8, 0, each=60)
+    scout = Scout(texts, None, 0, SCHEDULE)
+    _streamed(scout, rows)
+    assert scout.lineage.novel <= 1
+
+
+def test_an_interrupted_stream_goes_on_exactly_from_any_point():
+    rows, _, texts = world(5, 4, each=60)
+    whole = Scout(texts, None, 3, SCHEDULE)
+    _streamed(whole, rows)
+    for stop in (60, 140, 400):
+        first, second = Scout(texts, None, 3, SCHEDULE), Scout(texts, None, 3, SCHEDULE)
+        _streamed(first, rows[:stop])
+        second.load(first.arrays(), json.loads(json.dumps(first.values())))
+        _streamed(second, rows[stop:])
+        assert np.array_equal(second.scores(rows), whole.scores(rows))
+        assert second.values() == whole.values()
+
+
+def test_refits_fade_with_the_logarithm_of_the_stream():
+    rows, _, texts = world(3, 2, each=400)
+    scout = Scout(texts, 2, 0, SCHEDULE)
+    fits = set()
+    for start in range(0, len(rows), 20):
+        scout.learn(rows[start : start + 20])
+        fits.add(scout.last_fit)
+    assert len(fits - {0}) <= 1 + np.log(len(rows) / 120) / np.log(1.5)
+    assert len(scout.reservoir.rows) == 300
+
+
+def test_a_class_that_appears_late_gets_a_category_of_its_own():
+    rows, true, texts = world(5, 4, each=80)
+    early, late = true != 8, true == 8
+    order = np.concatenate([np.flatnonzero(early), np.flatnonzero(late)])
+    mixed = np.random.default_rng(0).permutation(order[300:])
+    order = np.concatenate([order[:300], mixed])
+    scout = Scout(texts, None, 0, SCHEDULE)
+    _streamed(scout, rows[order])
+    scout.refit(True, last=True)
+    found = _ids(scout, rows[late])
+    own = np.bincount(found).argmax()
+    assert own >= 5 and (found == own).mean() > 0.7
+    assert (_ids(scout, rows[early]) == own).mean() < 0.05
+
+
+def test_most_of_the_reservoir_keeps_its_category_at_a_refit():
+    rows, _, texts = world(6, 6, each=60)
+    scout = Scout(texts, 6, 0, SCHEDULE)
+    _streamed(scout, rows)
+    assert scout.moved and max(scout.moved) <= 0.08
+
+
+def test_names_that_mean_nothing_make_the_count_unjudged():
+    rows, _, texts = world(8, 6, each=60)
+    other = world(8, 6, each=1, seed=5)[2]
+    scout = Scout(other, None, 0, SCHEDULE)
+    _streamed(scout, rows)
+    assert not scout.judged
+    scout = Scout(texts, None, 0, SCHEDULE)
+    _streamed(scout, rows)
+    assert scout.judged
