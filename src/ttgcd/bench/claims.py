@@ -73,6 +73,8 @@ def _first(metric: str) -> Judge:
             return None
         best = max(there, key=lambda label: means[label])
         holds = means["PACT"] > means[best]
+        if holds and len(there) < len(_baselines()):
+            return None  # one of the others may be ahead; being beaten needs no more rows
         return Judged(holds, f"PACT {means['PACT']:.1f}, {best} {means[best]:.1f}")
 
     return judge
@@ -265,12 +267,17 @@ def examine(experiment: str, rows: Sequence[Row]) -> list[Finding]:
 
 
 def _kinds(rows: Sequence[Row]) -> list[Evidence]:
-    """Whole streams first, then the longest; the paper's setting before changed options."""
+    """The paper's setting before changed options, the most rows of a table before the longest
+    streams: a comparison that lacks half of the methods is none."""
     kinds: dict[tuple[str, int | None, str], list[Row]] = {}
     for row in rows:
         kinds.setdefault((row["model"], row["limit"], str(row["options"])), []).append(row)
-    ordered = sorted(kinds, key=lambda k: (k[2] != "{}", k[1] is not None, -(k[1] or 0)))
-    return [Evidence(kinds[kind]) for kind in ordered]
+
+    def rank(kind: tuple[str, int | None, str]) -> tuple[bool, int, bool, int]:
+        labels = len({row["label"] for row in kinds[kind]})
+        return kind[2] != "{}", -labels, kind[1] is not None, -(kind[1] or 0)
+
+    return [Evidence(kinds[kind]) for kind in sorted(kinds, key=rank)]
 
 
 def markdown(findings: Sequence[Finding]) -> str:

@@ -20,8 +20,8 @@ from ttgcd.errors import InputError
 
 FIRST = ("main", "domainnet", "cub", "iconshift")  # all methods; the ablations come after
 CLOSING = """Judged from the rows above by the rules in `bench/claims.py`: on the streams that all
-rows of a comparison have, and on whole streams where there are such rows. What does not hold here
-may hold with the paper's model.
+rows of a comparison have, from the table with the most methods. "First" needs rows of all seven
+baselines. What does not hold here may hold with the paper's model.
 """
 INTRODUCTION = "introduction"  # the section of the findings that opens the page
 

@@ -115,7 +115,7 @@ def _table(experiment: Experiment, rows: list[Row], limit: int | None) -> Table:
         block = Block(title, [column.title for column in columns], filled, lower)
         _mark_best(block)
         table.blocks.append(block)
-        if experiment.columns == "decile":
+        if experiment.columns == "decile" and columns:
             table.blocks.append(_by_stream(title, columns, variants[0], rows))
         if experiment.best_of_group:
             table.blocks.append(_best_arms(title, lines, published))
@@ -208,7 +208,7 @@ def _mark_best(block: Block) -> None:
 
 def _by_stream(title: str, columns: list[Column], variant: Variant, rows: Sequence[Row]) -> Block:
     """The first row's deciles stream by stream, and how far the second half is above the first."""
-    halves = Column("2nd - 1st half", HALVES, columns[0].benchmark if columns else None)
+    halves = Column("2nd - 1st half", HALVES, columns[0].benchmark)
     wanted = [*columns, halves]
     mine = [r for r in rows if r["label"] == variant.label and halves.takes(r)]
     lines = []
