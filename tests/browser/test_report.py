@@ -191,6 +191,15 @@ def test_edits_are_made_undone_kept_and_downloaded(out: Path, show: Show, tmp_pa
     }
 
 
+def test_a_range_of_images_is_picked_with_the_shift_key(out: Path, show: Show):
+    page = show(out / "report.html")
+    open_category(page, 4)
+    chosen_images(page, 2)
+    page.locator("#grid .thumb").nth(9).click(modifiers=["Shift"])
+    expect(page.locator("#grid .thumb[aria-pressed=true]")).to_have_count(8)
+    expect(page.locator("#move")).to_have_text("Move 8 images to …")
+
+
 def test_a_name_that_is_taken_is_an_offer_to_merge(out: Path, show: Show):
     page = show(out / "report.html")
     for number in (3, 4):  # both may be a soccer ball

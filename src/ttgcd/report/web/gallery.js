@@ -1,6 +1,6 @@
 // -- the gallery: all images of a category, or of a search, in one order ------------------------
 const CHUNK = 240; // pictures made at once; more as the reader scrolls
-const shown = { of: null, list: [], drawn: 0, chosen: new Set(), picking: false, at: 0 };
+const shown = { of: null, list: [], drawn: 0, chosen: new Set(), picking: false, last: null };
 
 const endOfGrid = new IntersectionObserver((entries) => {
   if (entries.some((entry) => entry.isIntersecting)) drawMore();
@@ -8,7 +8,7 @@ const endOfGrid = new IntersectionObserver((entries) => {
 
 // `of` is a category id, or { title, rows } for a list of its own.
 function openGallery(of, order = "typical") {
-  Object.assign(shown, { of, chosen: new Set(), picking: false });
+  Object.assign(shown, { of, chosen: new Set(), picking: false, last: null });
   $("order").value = order;
   drawGallery();
   if (!$("gallery").open) $("gallery").showModal();
@@ -31,6 +31,7 @@ function drawGallery() {
   for (const id of ["rename", "merge"]) $(id).hidden = !own?.novel;
   $("hide").hidden = !own;
   $("grid").replaceChildren();
+  shown.last = null;
   shown.drawn = 0;
   drawMore();
   drawPicking();
@@ -41,7 +42,7 @@ function drawMore() {
   const next = shown.list.slice(shown.drawn, shown.drawn + CHUNK);
   const first = shown.drawn;
   $("grid").append(...next.map((row, i) => {
-    const node = thumb(row, () => (shown.picking ? toggle(row) : openPicture(shown.list, first + i)));
+    const node = thumb(row, (_row, event) => (shown.picking ? pick(first + i, event.shiftKey) : openPicture(shown.list, first + i)));
     node.setAttribute("aria-pressed", String(shown.chosen.has(row)));
     if (isDoubtful(row)) node.classList.add("doubtful");
     return node;
@@ -51,6 +52,16 @@ function drawMore() {
     endOfGrid.unobserve($("grid-end")); // asked again, or it would stay silent while in view
     endOfGrid.observe($("grid-end"));
   }
+}
+
+// Pick one image, or with the shift key all from the last one picked to this one.
+function pick(at, range) {
+  const row = shown.list[at];
+  if (range && shown.last !== null) {
+    const [low, high] = [Math.min(shown.last, at), Math.max(shown.last, at)];
+    shown.list.slice(low, high + 1).filter((r) => !shown.chosen.has(r)).forEach(toggle);
+  } else toggle(row);
+  shown.last = at;
 }
 
 function toggle(row) {
