@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from ttgcd.cli.corrupt import add_recipe_arguments
+from ttgcd.wording import counted
 
 HELP = "verify datasets, or prepare CIFAR-10 and CIFAR-10-C"
 
@@ -48,7 +49,8 @@ def _verify(args: argparse.Namespace) -> int:
     for line in findings.notes:
         print(f"note: {line}")
     if findings.problems:
-        print(f"{args.name}: {len(findings.problems)} problems. Get it: {WHERE[args.name]}")
+        problems = counted(len(findings.problems), "problem")
+        print(f"{args.name}: {problems}. Get it: {WHERE[args.name]}")
         return 1
     print(f"{args.name}: complete")
     return 0
@@ -62,7 +64,6 @@ def _prepare(args: argparse.Namespace) -> int:
     target = Path(args.target)
     if args.name == "iconshift":
         from ttgcd.datasets.iconshift import write_folder
-        from ttgcd.wording import counted
 
         count = write_folder(target, args.domain)
         print(f"{target}: {counted(count, 'image')} in a folder for each class")

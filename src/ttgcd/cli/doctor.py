@@ -26,6 +26,7 @@ def run(args: argparse.Namespace) -> int:
     from ttgcd.cli.progress import duration
     from ttgcd.discovery.machine import as_json, best_model_at_hand, examine, pace
     from ttgcd.errors import InputError
+    from ttgcd.wording import counted
 
     if args.images < 1:
         raise InputError(f"--images must be 1 or more, got {args.images}")
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         rate = speed.images_per_second
         print(
             f"ok       speed       {speed.model}: {rate:,.1f} images a second "
-            f"({speed.device}, {speed.threads} threads)\n"
+            f"({speed.device}, {counted(speed.threads, 'thread')})\n"
             f"{'':21}{args.images:,} images take about {duration(speed.seconds(args.images))} "
             f"with the default settings (buffer of {speed.warmup:,}, {speed.epochs} epochs)\n"
             f"{'':21}and {duration(args.images / rate)} with --epochs 0"

@@ -43,9 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from ttgcd.discovery.export import export, move_back
     from ttgcd.errors import InputError
+    from ttgcd.wording import counted
 
     if args.undo:
-        print(f"{move_back(args.out_of):,} files moved back")
+        print(f"{counted(move_back(args.out_of), 'file')} moved back")
         return 0
     if args.to is None:
         raise InputError(f"say what to write: --to {' | '.join(FORMATS)}")
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     )
     for note in done.notes:
         print(f"note: {note}")
-    print(f"{done.images:,} images: {done.target}")
+    print(f"{counted(done.images, 'image')}: {done.target}")
     if args.to == "folders" and args.how == "move":
         print(f"to move them back: ttgcd export {done.target} --undo")
     return 0

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ttgcd.errors import InputError
 from ttgcd.streams.files import MAX_FILE_BYTES, Files, readable_text
+from ttgcd.wording import counted
 
 
 class ListSource(Files):
@@ -29,7 +30,8 @@ class ListSource(Files):
     def notes(self) -> tuple[str, ...]:
         if not self._repeated:
             return ()
-        return (f"{self._repeated} paths are listed again; their ids end in #2, #3, ...",)
+        again = counted(self._repeated, "path is", "paths are")
+        return (f"{again} listed again; such ids end in #2, #3, ...",)
 
 
 def read_list(path: str, max_bytes: int = MAX_FILE_BYTES) -> ListSource:

@@ -27,6 +27,7 @@ from ttgcd.streams.decode import one_line
 from ttgcd.streams.files import MAX_FILE_BYTES, check_size, readable_text, unique_ids
 from ttgcd.streams.formats import EXTENSIONS, UNREAD, extension_of, unread_note
 from ttgcd.streams.spool import Spool
+from ttgcd.wording import counted
 
 _EXPAND: dict[bytes, Callable[..., Any]] = {
     b"\x1f\x8b": gzip.open,
@@ -66,7 +67,8 @@ class TarSource(Source):
             chosen = list(_samples(members))
             if len(chosen) < len(members):
                 extra = len(members) - len(chosen)
-                self._notes.append(f"{self._shards[shard]}: {extra} further images of samples")
+                more = counted(extra, "further image", "further images")
+                self._notes.append(f"{self._shards[shard]}: {more} of samples")
             ids += [key for key, _ in chosen]
             spans += [(shard, member.offset, member.size) for _, member in chosen]
         if not ids:
@@ -77,7 +79,8 @@ class TarSource(Source):
         self._spans = np.array(spans, np.int64)
         repeated = len(ids) - len(set(ids))
         if repeated:
-            self._notes.append(f"{repeated} keys occur again; their ids end in #2, #3, ...")
+            again = counted(repeated, "key occurs", "keys occur")
+            self._notes.append(f"{again} again; such ids end in #2, #3, ...")
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -185,7 +188,8 @@ class TarSource(Source):
         if unread:
             self._notes.append(f"{path}: {unread_note(unread)}")
         if skipped:
-            self._notes.append(f"{path}: {skipped} links or special members were left out")
+            left = counted(skipped, "link or special member", "links or special members")
+            self._notes.append(f"{path}: left out {left}")
         return members
 
 
