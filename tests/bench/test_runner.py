@@ -100,6 +100,7 @@ def test_a_row_per_stream_method_and_seed(go, model):
     assert row["metrics"]["samples"] == 40 and len(row["deciles"]) == 10
     assert row["known_classes"] == row["novel_given"] == 5
     assert row["ms_per_batch"] > 0 and row["peak_gb"] > 0 and row["manifest"]
+    assert set(row["seconds"]) == {"input", "method", "sinks"}  # parts that add up
     assert {row["answers"] for row in rows} == {"arrival", "end"}
 
 

@@ -132,3 +132,25 @@ def test_the_page_is_drawn_again_without_images_and_without_a_model(
     assert page.data["rows"] == Page(before).data["rows"]
     assert page.data["sheets"] == Page(before).data["sheets"]
     assert page.data["points"] == Page(before).data["points"]
+
+
+def test_a_run_stopped_while_pictures_are_packed_goes_on_and_leaves_them_all(
+    real_run: RealRun, tmp_path: Path
+):
+    from ttgcd.discovery import discover
+
+    def stop(phase: str, done: int, total: int) -> None:
+        if phase == "pictures":
+            raise KeyboardInterrupt
+
+    folder, out = real_run.icons / real_run.known[0], tmp_path / "out"
+    options = {"known": real_run.known, "novel": 1, "model": "mini"}
+    options["changes"] = {"epochs": 1, "warmup": 8}
+    with pytest.raises(KeyboardInterrupt):
+        discover(folder, out=out, progress=stop, **options)
+    assert not (out / "report.html").exists()
+    discover(folder, out=out, resume=True, **options)
+    page = Page.of(out)
+    assert len(page.data["sheets"]["at"]) == 1 and not page.data["missing"]
+    discover(folder, out=out, overwrite=True, **options)  # what was there is ours to replace
+    assert Page.of(out).data["rows"] == page.data["rows"]

@@ -17,7 +17,7 @@ from ttgcd.discovery.inputs import make_stream, prepare
 from ttgcd.engines.local import run
 from ttgcd.errors import InputError
 from ttgcd.evaluation import score_stream
-from ttgcd.methods.base import Method
+from ttgcd.methods.base import Caller, Method
 from ttgcd.methods.registry import PRESETS, load_method
 from ttgcd.streams.base import Batch, Source
 from ttgcd.streams.stream import Stream
@@ -97,7 +97,8 @@ def run_demo(
     }
     for name, method in {**others, **{name: load_method(name) for name in rivals}}.items():
         stream = make_stream(source, inputs.task.vlm, settings)
-        result = run(method, inputs.task, _shown(stream, f"compare {name}", len(source), progress))
+        shown = _shown(stream, f"compare {name}", len(source), progress)
+        result = run(method, inputs.task, shown, caller=_Told(progress))
         score = score_stream(result.category, true[result.positions], len(known))
         rows.append((name, score.all, score.known, score.novel))
     header = (
@@ -106,6 +107,16 @@ def run_demo(
         "Embedded model 'mini' (not CLIP ViT-B/16); the known classes' names are all it was told."
     )
     return Demo(found, domain, rows, header)
+
+
+class _Told(Caller):
+    """Passes on how far a long phase within one batch is."""
+
+    def __init__(self, progress: Callable[[str, int, int], None]) -> None:
+        self._progress = progress
+
+    def progress(self, phase: str, done: int, total: int) -> None:
+        self._progress(phase, done, total)
 
 
 def _shown(
