@@ -117,7 +117,7 @@ def _as_files(categories: np.ndarray, n_known: int) -> tuple[pyarrow.Table, list
             "score": np.zeros(len(categories), np.float32),
         }
     )
-    records: list[dict[str, object]] = [
+    records: list[dict[str, Any]] = [
         {
             "id": int(category),
             "kind": "known" if category < n_known else "novel",

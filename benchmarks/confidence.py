@@ -1,0 +1,174 @@
+"""Calibration of the confidence column, beside raw softmax; ``--fit`` makes the shipped weights.
+
+    python benchmarks/confidence.py --data data [--methods pact,kmeans] [--fit]
+
+Streams of mini's features without re-alignment. The weights are fitted on the development streams
+(IconShift line, emoji, engraved; CIFAR-10-C fog, gaussian_noise, jpeg_compression) and judged on
+all others. Raw softmax is the pretrained model's own: its probability of the known class that was
+answered, and one minus its largest probability for a novel answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+from names import encode
+from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
+
+from ttgcd.data import path
+from ttgcd.datasets import load_benchmark
+from ttgcd.engines.local import run
+from ttgcd.evaluation.calibration import answers_right, expected_calibration_error, reliability
+from ttgcd.methods.base import Task
+from ttgcd.methods.registry import load_method
+from ttgcd.prototypes.confidence import Logistic, StreamFacts, confidence
+from ttgcd.streams.base import Batch
+from ttgcd.vlm import load_vlm
+from ttgcd.vlm.anchors import text_anchors
+
+DEVELOPMENT = {
+    "iconshift": ("line", "emoji", "engraved"),
+    "cifar10-c": ("fog", "gaussian_noise", "jpeg_compression"),
+}
+#: Methods whose answers on the development streams the weights are fitted on.
+FITTED_ON = ("pact:paper", "pact:robust")
+
+
+def batches(features: np.ndarray) -> list[Batch]:
+    found = []
+    for start in range(0, len(features), 128):
+        numbers = tuple(range(start, min(start + 128, len(features))))
+        rows = features[start : start + 128]
+        found.append(
+            Batch(tuple(map(str, numbers)), start, numbers, numbers[-1] + 1, features=rows)
+        )
+    return found
+
+
+def answers(spec: str, features: np.ndarray, task: Task) -> np.ndarray:
+    """Final categories of a method, "name" or "name:preset"."""
+    name, _, preset = spec.partition(":")
+    return np.asarray(run(load_method(name, preset or None), task, batches(features)).category)
+
+
+def fit(parts: list[tuple[np.ndarray, np.ndarray]]) -> Logistic:
+    """Every stream weighs the same."""
+    parts = [(signs, right) for signs, right in parts if len(right)]
+    signs = np.concatenate([s for s, _ in parts])
+    right = np.concatenate([r for _, r in parts])
+    weight = np.concatenate([np.full(len(r), 500 / max(50, len(r))) for _, r in parts])
+    mean, scale = signs.mean(axis=0), signs.std(axis=0) + 1e-9
+    model = LogisticRegression(C=0.1, max_iter=1000)
+    model.fit((signs - mean) / scale, right, sample_weight=weight)
+    return Logistic(mean, scale, model.coef_[0], float(model.intercept_[0]))
+
+
+def as_json(weights: Logistic) -> dict[str, object]:
+    record = {
+        key: np.round(getattr(weights, key), 5).tolist() for key in ("mean", "scale", "weights")
+    }
+    return {**record, "bias": round(weights.bias, 5)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", default="data", type=Path)
+    parser.add_argument("--model", default="mini")
+    parser.add_argument("--benchmarks", default="iconshift,cifar10-c")
+    parser.add_argument("--methods", default=",".join(FITTED_ON))
+    parser.add_argument("--limit", type=int, default=3000, help="images of each stream")
+    parser.add_argument("--fit", action="store_true", help="fit and write data/confidence.json")
+    parser.add_argument("--cache", type=Path, help="keep features here")
+    args = parser.parse_args()
+    vlm = load_vlm(args.model)
+    streams = {}
+    for name in args.benchmarks.split(","):
+        bench = load_benchmark(name, args.data)
+        anchors = text_anchors(vlm, bench.known)
+        task = Task(
+            known=tuple(bench.known),
+            anchors=anchors,
+            novel=len(bench.novel),
+            logit_scale=vlm.logit_scale,
+        )
+        for stream in (*bench.streams, *bench.held_out):
+            source, labels = bench.open_stream(stream)
+            kept = args.cache and args.cache / f"{name}-{stream}-{args.limit}.npy"
+            if kept and kept.exists():
+                features = np.load(kept)
+            else:
+                features = encode(vlm, source, args.limit)
+                if kept:
+                    args.cache.mkdir(parents=True, exist_ok=True)
+                    np.save(kept, features)
+            there = np.flatnonzero(features.any(axis=1))
+            there = np.random.default_rng(0).permutation(there)
+            streams[name, stream] = (features[there], labels[there], task)
+    if args.fit:
+        write_weights(streams)
+    for method in args.methods.split(","):
+        judge(method, streams)
+
+
+def write_weights(streams: dict) -> None:
+    known, novel = [], []
+    for (name, stream), (features, labels, task) in streams.items():
+        if stream not in DEVELOPMENT.get(name, ()):
+            continue
+        for method in FITTED_ON:
+            given = answers(method, features, task)
+            right = answers_right(given, labels, task.n_known)
+            facts = StreamFacts(features, given, task.anchors)
+            is_known, as_known, as_novel = facts.signs(features, given)
+            known.append((as_known[is_known], right[is_known]))
+            novel.append((as_novel[~is_known], right[~is_known]))
+    record = {"known": as_json(fit(known)), "novel": as_json(fit(novel))}
+    path("confidence.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def judge(method: str, streams: dict) -> None:
+    rows, everything = [], []
+    for (name, stream), (features, labels, task) in streams.items():
+        given = answers(method, features, task)
+        right = answers_right(given, labels, task.n_known)
+        ours = np.concatenate(list(confidence(features, given, task.anchors)))
+        says = softmax(features @ task.anchors.T * task.logit_scale, axis=1)
+        own = says[np.arange(len(given)), np.minimum(given, task.n_known - 1)]
+        raw = np.where(given < task.n_known, own, 1 - says.max(axis=1))
+        held = stream not in DEVELOPMENT.get(name, ())
+        rows.append(
+            (
+                name,
+                held,
+                right.mean(),
+                expected_calibration_error(ours, right),
+                expected_calibration_error(raw, right),
+            )
+        )
+        if held:
+            everything.append((ours, right))
+    print(f"{method}: expected calibration error in percent, mean over streams")
+    print("benchmark    streams         n  right  confidence  raw softmax  ratio")
+    for held, kind in ((False, "development"), (True, "held out")):
+        for name in {row[0]: None for row in rows}:
+            own_rows = [row[2:] for row in rows if row[0] == name and row[1] == held]
+            if own_rows:
+                share, ours_, raw_ = 100 * np.mean(own_rows, axis=0)
+                print(
+                    f"{name:<12} {kind:<12} {len(own_rows):>4} {share:6.1f} {ours_:11.1f} "
+                    f"{raw_:12.1f} {ours_ / raw_:6.2f}"
+                )
+    ours_, raw_ = np.mean([row[3:] for row in rows if row[1]], axis=0)
+    print(f"all held-out streams: {100 * ours_:.1f} beside {100 * raw_:.1f}, {ours_ / raw_:.2f}")
+    confidences, rights = (np.concatenate(parts) for parts in zip(*everything))
+    print("said  right  answers (held-out streams together)")
+    for bin_ in reliability(confidences, rights, bins=10):
+        print(f"{100 * bin_.confidence:4.0f}  {100 * bin_.right:5.1f}  {bin_.count:>7,}")
+
+
+if __name__ == "__main__":
+    main()

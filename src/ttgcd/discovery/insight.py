@@ -1,0 +1,120 @@
+"""What is said about a finished run beyond its answers: confidence, names, questions to ask.
+
+All of it is read off the run's own files, the features that it kept among them, so that it serves
+every method and can be said again after an edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from ttgcd.engines.folder import FEATURES
+from ttgcd.prototypes.confidence import confidence
+from ttgcd.prototypes.naming import GroupNames, name_groups
+from ttgcd.prototypes.questions import Question, next_questions
+from ttgcd.storage.durable import write_atomic, writing
+
+#: Samples that names and questions are found with, spread evenly over the stream.
+MOST_SAMPLES = 20_000
+
+
+@dataclass(frozen=True)
+class Insight:
+    """Names by category, and what to ask the user next."""
+
+    names: dict[int, GroupNames] = field(default_factory=dict)
+    questions: tuple[dict[str, Any], ...] = ()
+
+
+def kept_features(out: Path, rows: int) -> np.ndarray | None:
+    """The features of a run's samples in the order of its table, if it kept them for every row."""
+    try:
+        features = np.load(out / "state" / FEATURES, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError):
+        return None
+    return features if features.ndim == 2 and len(features) == rows and rows else None
+
+
+def look_closer(
+    out: Path,
+    n_known: int,
+    words: Sequence[str] = (),
+    word_embeddings: np.ndarray | None = None,
+    *,
+    exclude: Sequence[str] = (),
+    ranked: bool = True,
+) -> Insight:
+    """Names for the novel categories of a run, and questions about it."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(out / "assignments.parquet", columns=["id", "category"])
+    features = kept_features(out, table.num_rows)
+    if features is None:
+        return Insight()
+    some = np.linspace(0, len(features) - 1, min(len(features), MOST_SAMPLES)).astype(np.int64)
+    rows = np.asarray(features[some], np.float32)
+    category = table.column("category").to_numpy()[some].astype(np.int64)
+    novel = [int(c) for c in np.unique(category) if c >= n_known]
+    names: dict[int, GroupNames] = {}
+    if words and word_embeddings is not None:
+        names = name_groups(
+            rows, category, novel, words, word_embeddings, exclude=exclude, ranked=ranked
+        )
+    asked = next_questions(rows, category, novel)
+    ids = table.column("id")
+    return Insight(names, tuple(_as_json(q, ids, some) for q in asked))
+
+
+def _as_json(question: Question, ids: Any, some: np.ndarray) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "ask": question.ask,
+        "categories": list(question.categories),
+        "gain": round(question.gain, 3),
+    }
+    if question.row is not None:
+        record["image"] = ids[int(some[question.row])].as_py()
+    return record
+
+
+def add_confidence(out: Path, anchors: np.ndarray) -> bool:
+    """Give ``assignments.parquet`` its column ``confidence``; whether the run kept features."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = out / "assignments.parquet"
+    category = pq.read_table(path, columns=["category"]).column("category").to_numpy()
+    features = kept_features(out, len(category))
+    if features is None:
+        return False
+    sure = np.concatenate(list(confidence(features, category.astype(np.int64), anchors)))
+
+    def groups() -> Iterator[pa.Table]:
+        file, begin = pq.ParquetFile(path), 0
+        for number in range(file.num_row_groups):
+            group = file.read_row_group(number)
+            values = pa.array(sure[begin : begin + group.num_rows])
+            begin += group.num_rows
+            at = group.schema.get_field_index("confidence")
+            field_ = pa.field("confidence", pa.float32())
+            yield (
+                group.append_column(field_, values)
+                if at < 0
+                else group.set_column(at, field_, values)
+            )
+
+    def write(file: IO[bytes]) -> None:
+        writer: pq.ParquetWriter | None = None
+        for group in groups():
+            writer = writer or pq.ParquetWriter(file, group.schema, compression="zstd")
+            writer.write_table(group, row_group_size=group.num_rows)
+        if writer is not None:
+            writer.close()
+
+    with writing(out):
+        write_atomic(path, write)
+    return True

@@ -1,0 +1,153 @@
+"""How likely an answer is right: a calibrated probability from what text and neighbours say.
+
+An answer is right when it names the sample's known class, or says "novel" for a sample of no known
+class. The signs of it are measured in units of the stream itself, so that one set of weights
+serves other encoders, shifts and methods; the weights ship in ``data/confidence.json`` and were
+fitted on six development streams (``benchmarks/confidence.py --fit``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ttgcd.data import path
+from ttgcd.prototypes.bank import normalise
+
+#: The signs of a right answer, for known classes and for novel categories. "text" is the cosine to
+#: an anchor, standardised for each anchor over the stream.
+KNOWN_SIGNS = (
+    "own text minus best text",
+    "best text minus second",
+    "own text",
+    "gap to the nearest other category",
+    "share of the category with this text label, as log odds",
+    "own text, mean over the category",
+    "nearness to the category",
+)
+NOVEL_SIGNS = (
+    "best text",
+    "best text minus second",
+    "gap to the nearest known category",
+    "share of the category with one text label, as log odds",
+    "best text, mean over the category",
+    "nearness to the category",
+)
+#: Samples from which the facts about a stream are taken.
+MOST_SAMPLES = 20_000
+_AT_ONCE = 16_384
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """p = 1 / (1 + exp(-(weights . (signs - mean) / scale + bias)))."""
+
+    mean: np.ndarray
+    scale: np.ndarray
+    weights: np.ndarray
+    bias: float
+
+    def __call__(self, signs: np.ndarray) -> np.ndarray:
+        logits = ((signs - self.mean) / self.scale) @ self.weights + self.bias
+        return 1.0 / (1.0 + np.exp(-np.clip(logits, -30, 30)))
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, object]) -> Logistic:
+        arrays = {key: np.array(record[key], np.float64) for key in ("mean", "scale", "weights")}
+        return cls(**arrays, bias=float(record["bias"]))  # type: ignore[arg-type]
+
+
+def shipped() -> tuple[Logistic, Logistic]:
+    """The calibration for known and for novel answers."""
+    record = json.loads(path("confidence.json").read_text(encoding="utf-8"))
+    return Logistic.from_json(record["known"]), Logistic.from_json(record["novel"])
+
+
+class StreamFacts:
+    """What a finished stream looks like, from (a sample of) its features and final answers.
+
+    Parameters
+    ----------
+    features, categories: unit rows and answers of the sample.
+    anchors: unit text embeddings of the known classes.
+    """
+
+    def __init__(self, features: np.ndarray, categories: np.ndarray, anchors: np.ndarray) -> None:
+        rows = features.astype(np.float32)
+        self.anchors = anchors.astype(np.float32)
+        text = rows @ self.anchors.T
+        self.text_mean, self.text_scale = text.mean(axis=0), text.std(axis=0) + 1e-6
+        self.ids, at = np.unique(categories, return_inverse=True)
+        at = at.ravel()
+        self.sizes = np.bincount(at)
+        self.sums = np.zeros((len(self.ids), rows.shape[1]))
+        np.add.at(self.sums, at, rows.astype(np.float64))
+        text = (text - self.text_mean) / self.text_scale
+        labels = text.argmax(axis=1)
+        told = np.zeros((len(self.ids), len(anchors)))
+        np.add.at(told, (at, labels), 1.0)
+        known = self.ids < len(anchors)
+        mine = told[np.arange(len(self.ids)), np.where(known, self.ids, 0)]
+        self.share = np.where(known, mine, told.max(axis=1)) / self.sizes
+        own = text[np.arange(len(rows)), np.where(categories < len(anchors), categories, labels)]
+        self.text_of = np.bincount(at, own) / self.sizes
+        near, gap = self._near(rows, at)
+        self.near_mean, self.near_scale = float(near.mean()), float(near.std()) + 1e-6
+        self.gap_scale = float(np.abs(gap).mean()) + 1e-6
+
+    def _near(self, rows: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Cosine to the own category without the sample itself, and how much nearer that is than
+        the nearest other one (for novel answers: the nearest known one)."""
+        n_known = len(self.anchors)
+        cosines = rows @ normalise(self.sums).astype(np.float32).T
+        cosines[np.arange(len(rows)), at] = -1.0
+        novel = self.ids[at] >= n_known
+        known = self.ids < n_known
+        nearest = cosines.max(axis=1, initial=-1.0)
+        nearest[novel] = cosines[novel][:, known].max(axis=1, initial=-1.0)
+        rest = self.sums[at] - rows
+        near = np.einsum("nd,nd->n", rows, normalise(rest))
+        return near, near - nearest
+
+    def signs(
+        self, features: np.ndarray, categories: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Whether each answer is a known class, and the signs as if all were known or novel."""
+        rows, n_known = features.astype(np.float32), len(self.anchors)
+        text = (rows @ self.anchors.T - self.text_mean) / self.text_scale
+        best = text.max(axis=1)
+        second = np.partition(text, -2, axis=1)[:, -2] if n_known > 1 else np.zeros(len(rows))
+        at = np.searchsorted(self.ids, categories)
+        at = np.minimum(at, len(self.ids) - 1)  # a category that the sample missed: any will do
+        known = categories < n_known
+        own = text[np.arange(len(rows)), np.where(known, categories, 0)]
+        near, gap = self._near(rows, at)
+        near = (near - self.near_mean) / self.near_scale
+        gap = gap / self.gap_scale
+        odds = np.log((self.share[at] + 0.02) / (1.02 - self.share[at]))
+        mean = self.text_of[at]
+        as_known = np.stack([own - best, best - second, own, gap, odds, mean, near], axis=1)
+        as_novel = np.stack([best, best - second, gap, odds, mean, near], axis=1)
+        return known, as_known, as_novel
+
+
+def confidence(
+    features: np.ndarray,
+    categories: np.ndarray,
+    anchors: np.ndarray,
+    calibration: tuple[Logistic, Logistic] | None = None,
+) -> Iterator[np.ndarray]:
+    """The probability that each answer is right, in blocks of rows and in their order.
+
+    ``features`` may be a memory map of any length: facts are taken from an even sample of it.
+    """
+    for_known, for_novel = calibration or shipped()
+    some = np.linspace(0, len(features) - 1, min(len(features), MOST_SAMPLES)).astype(np.int64)
+    facts = StreamFacts(np.asarray(features[some]), categories[some], anchors)
+    for begin in range(0, len(features), _AT_ONCE):
+        rows = slice(begin, begin + _AT_ONCE)
+        known, as_known, as_novel = facts.signs(np.asarray(features[rows]), categories[rows])
+        yield np.where(known, for_known(as_known), for_novel(as_novel)).astype(np.float32)
