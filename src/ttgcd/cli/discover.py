@@ -45,7 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vocabulary",
         metavar="@FILE|none",
-        help="words to suggest names for novel categories from (default: about 400 everyday words)",
+        help="words to suggest names for novel categories from (default: 4,900 visible things)",
+    )
+    parser.add_argument(
+        "--abstain",
+        type=float,
+        metavar="P",
+        help="answers with a confidence below P go to a pile for review (review.csv)",
     )
     parser.add_argument("--labels", help="CSV id,label: true class names, for scoring only")
     method = parser.add_argument_group("method")
@@ -105,6 +111,7 @@ def run(args: argparse.Namespace) -> int:
         anchors=args.anchors,
         vocabulary=args.vocabulary,
         labels=args.labels,
+        abstain=args.abstain,
         preset=args.preset,
         changes={
             field: getattr(args, field)

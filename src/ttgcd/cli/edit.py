@@ -51,9 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from ttgcd.discovery.edits import EditedFolder
-    from ttgcd.report import write_report
 
-    folder = EditedFolder(args.out, report=lambda out, after: write_report(out))
+    folder = EditedFolder(args.out)
     if args.action == "log":
         _show(folder)
         return 0

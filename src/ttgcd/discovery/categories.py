@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ttgcd.methods.base import Method, Task, named_category
-from ttgcd.prototypes.naming import suggest_names
-from ttgcd.vlm.anchors import text_anchors
+from ttgcd.prototypes.naming import GroupNames
 
 
 def describe_categories(
@@ -18,31 +15,27 @@ def describe_categories(
     task: Task,
     counts: Sequence[int],
     exemplars: Sequence[Sequence[str]],
-    words: Sequence[str],
+    names: Mapping[int, GroupNames],
 ) -> list[dict[str, Any]]:
-    """One record a category, in the order of their ids."""
-    prototypes = method.prototypes()
-    names = _suggestions(task, prototypes, words)
+    """One record a category, in the order of their ids.
+
+    Suggested names come best first; ``good_name`` is the one that stands out and that no other
+    category gets, None when there is no good name.
+    """
     records = method.categories()
     records += [named_category(task.known, c) for c in range(len(records), len(counts))]
-    return [
-        replace(
-            record,
-            suggested_names=tuple(names.get(record.id, ())),
-            count=int(counts[record.id]) if record.id < len(counts) else 0,
-            exemplars=tuple(exemplars[record.id]) if record.id < len(exemplars) else (),
-        ).as_json()
-        for record in records
-    ]
-
-
-def _suggestions(
-    task: Task, prototypes: np.ndarray | None, words: Sequence[str]
-) -> dict[int, list[str]]:
-    if task.vlm is None or prototypes is None or not words or len(prototypes) <= task.n_known:
-        return {}
-    embeddings = text_anchors(task.vlm, words, task.templates)
-    has_one = prototypes.any(axis=1)
-    novel = prototypes[task.n_known :]
-    found = suggest_names(novel, prototypes[has_one], words, embeddings, exclude=task.known)
-    return {task.n_known + i: names for i, names in enumerate(found)}
+    described = []
+    for record in records:
+        its = names.get(record.id)
+        described.append(
+            replace(
+                record,
+                suggested_names=its.words if its else (),
+                count=int(counts[record.id]) if record.id < len(counts) else 0,
+                exemplars=tuple(exemplars[record.id]) if record.id < len(exemplars) else (),
+            ).as_json()
+        )
+        if its and its.words:
+            described[-1]["name_scores"] = [round(score, 3) for score in its.scores]
+            described[-1]["good_name"] = its.name
+    return described

@@ -13,6 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from ttgcd.engines.features import KeptFeatures
 from ttgcd.engines.folder import FEATURES
 from ttgcd.prototypes.confidence import confidence
 from ttgcd.prototypes.naming import GroupNames, name_groups
@@ -20,7 +21,7 @@ from ttgcd.prototypes.questions import Question, next_questions
 from ttgcd.storage.durable import write_atomic, writing
 
 #: Samples that names and questions are found with, spread evenly over the stream.
-MOST_SAMPLES = 20_000
+MOST_SAMPLES = 8_192
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,13 @@ class Insight:
     questions: tuple[dict[str, Any], ...] = ()
 
 
-def kept_features(out: Path, rows: int) -> np.ndarray | None:
+def kept_features(out: Path, rows: int) -> KeptFeatures | None:
     """The features of a run's samples in the order of its table, if it kept them for every row."""
     try:
-        features = np.load(out / "state" / FEATURES, mmap_mode="r", allow_pickle=False)
+        features = KeptFeatures(out / "state" / FEATURES)
     except (OSError, ValueError):
         return None
-    return features if features.ndim == 2 and len(features) == rows and rows else None
+    return features if len(features) == rows and rows else None
 
 
 def look_closer(

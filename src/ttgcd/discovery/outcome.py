@@ -10,15 +10,20 @@ from typing import Any
 import numpy as np
 
 from ttgcd.discovery.categories import describe_categories
+from ttgcd.discovery.edits import EditedFolder
 from ttgcd.discovery.inputs import Inputs
+from ttgcd.discovery.insight import add_confidence, look_closer
+from ttgcd.discovery.review import recounted, set_aside
+from ttgcd.discovery.settings import Settings
 from ttgcd.engines.folder import FolderRun
 from ttgcd.engines.manifest import Clock, manifest
 from ttgcd.evaluation.files import evaluate_files
-from ttgcd.methods.base import Method
+from ttgcd.methods.base import Method, Task
 from ttgcd.report.page import write_report
 from ttgcd.report.summary import StreamSummary
 from ttgcd.storage.durable import write_atomic
 from ttgcd.streams.labels import read_labels
+from ttgcd.vlm.anchors import text_anchors
 
 
 def write_outcome(
@@ -35,7 +40,18 @@ def write_outcome(
     settings, task = inputs.settings, inputs.task
     counts = summary.counts.tolist()
     exemplars = [[e["id"] for e in summary.exemplars(c)] for c in range(len(counts))]
-    categories = describe_categories(method, task, counts, exemplars, settings.words())
+    insight = look_closer(
+        run.out,
+        task.n_known,
+        *_vocabulary(task, settings),
+        exclude=task.known,
+        ranked=settings.vocabulary is None,
+    )
+    categories = describe_categories(method, task, counts, exemplars, insight.names)
+    if add_confidence(run.out, task.anchors) and settings.abstain is not None:
+        unsure = set_aside(run.out, settings.abstain)
+        if unsure is not None:
+            categories = [*recounted(run.out, categories), unsure]
     health = {**method.health(), "assignment_entropy": float(summary.entropy())}
     scores = None
     if settings.labels is not None:
@@ -67,7 +83,10 @@ def write_outcome(
         "health": health,
         "scores": scores,
     }
-    _write_json(run.out / "categories.json", {"format": 1, "categories": categories})
+    _write_json(
+        run.out / "categories.json",
+        {"format": 1, "categories": categories, "questions": list(insight.questions)},
+    )
     _write_json(run.out / "run.json", record)
     write_report(
         run.out,
@@ -76,6 +95,17 @@ def write_outcome(
         labels=None if settings.labels is None else read_labels(settings.labels),
         progress=progress,
     )
+    EditedFolder(run.out, finished=False).adopt()
+
+
+def _vocabulary(task: Task, settings: Settings) -> tuple[Sequence[str], np.ndarray | None]:
+    """Words to suggest names from, with their embeddings; none for streams without a model."""
+    if task.word_embeddings is not None:
+        return task.words, task.word_embeddings
+    words = settings.words()
+    if task.vlm is None or not words:
+        return (), None
+    return words, text_anchors(task.vlm, words, task.templates)
 
 
 def counted(run: FolderRun) -> list[str]:

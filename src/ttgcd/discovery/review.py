@@ -65,3 +65,23 @@ def set_aside(out: Path, abstain: float) -> dict[str, Any] | None:
         "count": len(doubtful),
         "exemplars": [row["id"] for row in said[:12]],
     }
+
+
+def recounted(out: Path, categories: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Category records with the counts and examples that are left after ``set_aside``."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(out / "assignments.parquet", columns=["id", "category"])
+    given = table.column("category").to_numpy()
+    ids, counts = np.unique(given, return_counts=True)
+    left = dict(zip(ids.tolist(), counts.tolist()))
+    aside = set(table.column("id").filter(pa.array(given == UNSURE)).to_pylist())
+    return [
+        {
+            **record,
+            "count": left.get(record["id"], 0),
+            "exemplars": [image for image in record["exemplars"] if image not in aside],
+        }
+        for record in categories
+    ]

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ttgcd.data import path as data_path
+from ttgcd.data.words import vocabulary as shipped_words
+from ttgcd.discovery.review import check_abstain
 from ttgcd.errors import InputError
 from ttgcd.methods.base import DEFAULT_TEMPLATES, Method
 from ttgcd.methods.registry import PRESETS, load_method
@@ -14,9 +15,6 @@ from ttgcd.streams.labels import read_names
 from ttgcd.vlm import DEFAULT as DEFAULT_MODEL
 from ttgcd.vlm.anchors import check_names, check_templates
 from ttgcd.vlm.precision import PRECISIONS
-
-#: name lists whose union is the default vocabulary for naming novel categories
-EVERYDAY_WORDS = ("cifar100", "domainnet")
 
 
 @dataclass(frozen=True)
@@ -26,6 +24,7 @@ class Settings:
     ``known`` and ``vocabulary`` take names, "cat,dog" or "@file"; ``novel`` a number or "auto";
     ``changes`` are single fields of the method's configuration on top of the preset.
     ``precision`` "int8" encodes about twice as fast on a CPU, at a small loss of accuracy.
+    Answers with a confidence below ``abstain`` go to a pile for review instead of a category.
     """
 
     known: str | Sequence[str]
@@ -36,6 +35,7 @@ class Settings:
     anchors: str | None = None
     vocabulary: str | Sequence[str] | None = None
     labels: str | None = None
+    abstain: float | None = None
     method: str = "pact"
     preset: str = "paper"
     changes: Mapping[str, Any] = field(default_factory=dict)
@@ -51,6 +51,7 @@ class Settings:
         check_templates(self.templates)
         self.make_method()
         self.words()
+        check_abstain(self.abstain)
         for name, least in (("batch_size", 1), ("seed", 0)):
             if getattr(self, name) < least:
                 raise InputError(f"{name} must be {least} or more, got {getattr(self, name)}")
@@ -91,12 +92,7 @@ class Settings:
             return ()
         if self.vocabulary is not None:
             return check_names(read_names(self.vocabulary))
-        lists = [
-            data_path("names", f"{name}.txt").read_text(encoding="utf-8").split("\n")
-            for name in EVERYDAY_WORDS
-        ]
-        words = (word.replace("_", " ").strip() for words in lists for word in words)
-        return tuple({word.casefold(): word for word in words if word}.values())
+        return shipped_words()
 
     def describe(self) -> dict[str, Any]:
         """The settings that decide the answers, as JSON."""
@@ -113,4 +109,5 @@ class Settings:
             "seed": self.seed,
             "shuffle": self.shuffle,
             "precision": self.precision,
+            "abstain": self.abstain,
         }

@@ -128,6 +128,48 @@ class FeatureFile:
             raise InputError(f"{str(self.path)!r} is damaged. Start again with `overwrite=True`")
 
 
+class KeptFeatures:
+    """The features of a finished run, read from disk where they are asked for.
+
+    Indexing with a slice or with positions gives rows in half precision. It is no memory map: the
+    pages of one would count as this process's memory.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        rows = np.load(path, mmap_mode="r", allow_pickle=False)
+        if rows.ndim != 2 or rows.dtype != _DTYPE:
+            raise ValueError(f"{str(path)!r} does not hold features")
+        self.shape: tuple[int, int] = (rows.shape[0], rows.shape[1])
+        self._offset = int(rows.offset)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(len(self))
+            return self._read(start, max(start, stop))[::step]
+        wanted = np.asarray(rows, np.int64)
+        found = np.empty((len(wanted), self.shape[1]), _DTYPE)
+        # Whole stretches are read at once: positions next to each other are the usual case.
+        order = np.argsort(wanted, kind="stable")
+        ordered = wanted[order]
+        breaks = np.flatnonzero(np.diff(ordered) > 1) + 1
+        for begin, end in zip([0, *breaks], [*breaks, len(ordered)]):
+            if begin < end:
+                first, last = int(ordered[begin]), int(ordered[end - 1])
+                found[order[begin:end]] = self._read(first, last + 1)[ordered[begin:end] - first]
+        return found
+
+    def _read(self, start: int, stop: int) -> np.ndarray:
+        width = self.shape[1] * _DTYPE.itemsize
+        with open(self.path, "rb") as file:
+            file.seek(self._offset + start * width)
+            data = file.read((stop - start) * width)
+        return np.frombuffer(data, _DTYPE).reshape(-1, self.shape[1])
+
+
 def _put_beside(path: Path, place: Path) -> None:
     """The same file under a second name: a run that goes on after a crash finds it here still."""
     unfinished = place.with_name(place.name + ".tmp")

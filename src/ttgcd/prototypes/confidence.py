@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -37,7 +38,7 @@ NOVEL_SIGNS = (
     "nearness to the category",
 )
 #: Samples from which the facts about a stream are taken.
-MOST_SAMPLES = 20_000
+MOST_SAMPLES = 8_192
 _AT_ONCE = 16_384
 
 
@@ -64,6 +65,14 @@ def shipped() -> tuple[Logistic, Logistic]:
     """The calibration for known and for novel answers."""
     record = json.loads(path("confidence.json").read_text(encoding="utf-8"))
     return Logistic.from_json(record["known"]), Logistic.from_json(record["novel"])
+
+
+class Rows(Protocol):
+    """Unit features that can be asked for in pieces: an array, or a file of them."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any, /) -> Any: ...
 
 
 class StreamFacts:
@@ -135,14 +144,14 @@ class StreamFacts:
 
 
 def confidence(
-    features: np.ndarray,
+    features: Rows,
     categories: np.ndarray,
     anchors: np.ndarray,
     calibration: tuple[Logistic, Logistic] | None = None,
 ) -> Iterator[np.ndarray]:
     """The probability that each answer is right, in blocks of rows and in their order.
 
-    ``features`` may be a memory map of any length: facts are taken from an even sample of it.
+    ``features`` may be on disk and of any length: facts are taken from an even sample of it.
     """
     for_known, for_novel = calibration or shipped()
     some = np.linspace(0, len(features) - 1, min(len(features), MOST_SAMPLES)).astype(np.int64)

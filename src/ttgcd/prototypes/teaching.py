@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from ttgcd.prototypes.bank import normalise
+from ttgcd.prototypes.confidence import Rows
 
 #: What a clamped sample weighs in a prototype. Between 4 and 10 it makes no difference.
 CLAMPED_WEIGHT = 4.0
@@ -23,7 +24,7 @@ _AT_ONCE = 16_384
 
 
 def follow(
-    features: np.ndarray,
+    features: Rows,
     parts: np.ndarray,
     clamped: np.ndarray,
     owner: Mapping[int, int],
@@ -33,7 +34,7 @@ def follow(
 
     Parameters
     ----------
-    features: unit rows, any float type (n, d).
+    features: unit rows (n, d), in memory or on disk.
     parts: the part of a category that each sample is in (n,): the category itself, unless
         categories were merged.
     clamped: samples that the user put where they are (n,).
@@ -85,8 +86,8 @@ def two_halves(features: np.ndarray, seed: int = 0, rounds: int = 20) -> np.ndar
     return half if 2 * half.sum() <= len(half) else ~half
 
 
-def _centres(features: np.ndarray, at: np.ndarray, clamped: np.ndarray, count: int) -> np.ndarray:
-    sums = np.zeros((count, features.shape[1]))
+def _centres(features: Rows, at: np.ndarray, clamped: np.ndarray, count: int) -> np.ndarray:
+    sums = np.zeros((count, features[:1].shape[1]))
     for begin in range(0, len(at), _AT_ONCE):
         rows = slice(begin, begin + _AT_ONCE)
         weight = np.where(clamped[rows], CLAMPED_WEIGHT, 1.0)
@@ -95,17 +96,18 @@ def _centres(features: np.ndarray, at: np.ndarray, clamped: np.ndarray, count: i
 
 
 def _nearest(
-    features: np.ndarray, at: np.ndarray, centres: np.ndarray, reached: np.ndarray
+    features: Rows, at: np.ndarray, centres: np.ndarray, reached: np.ndarray
 ) -> np.ndarray:
     """The nearest part that a sample may go to; its own when none is nearer."""
     best = at.copy()
     for begin in range(0, len(at), _AT_ONCE):
         own = at[begin : begin + _AT_ONCE]
-        cosines = features[begin : begin + _AT_ONCE].astype(np.float32) @ centres.T
+        block = features[begin : begin + _AT_ONCE].astype(np.float32)
+        cosines = block @ centres.T
         # A sample of a category that nobody corrected goes only into a corrected one.
         cosines[np.ix_(~reached[own], ~reached)] = -np.inf
         rows = np.arange(len(own))
-        cosines[rows, own] = (features[begin : begin + _AT_ONCE] * centres[own]).sum(axis=1)
+        cosines[rows, own] = (block * centres[own]).sum(axis=1)
         nearest = cosines.argmax(axis=1)
         closer = cosines[rows, nearest] > cosines[rows, own] + 1e-6
         best[begin : begin + _AT_ONCE] = np.where(closer, nearest, own)

@@ -7,9 +7,11 @@ when its line is in the log; files that a crash left behind are put right when s
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,15 +21,18 @@ import numpy as np
 from ttgcd.discovery.edits.log import NAME, EditLog, active, to_redo, to_undo
 from ttgcd.discovery.edits.records import FORMAT, Edit, parse
 from ttgcd.discovery.edits.replay import Replayed, apply
+from ttgcd.discovery.insight import kept_features
 from ttgcd.engines.output import OutputFolder
 from ttgcd.errors import InputError
 from ttgcd.prototypes.teaching import two_halves
+from ttgcd.report import write_report
 from ttgcd.storage.durable import write_atomic, writing
+from ttgcd.storage.state_files import load_values
 
 ROWS, CATEGORIES, REPORT = "assignments.parquet", "categories.json", "report.html"
-#: What the images look like, kept by the run in state/: half precision, in the order of the rows.
-FEATURES = "features.npy"
 _ROWS_PER_GROUP = 65_536
+#: Settings that give no id another meaning.
+_NO_MATTER = ("input", "abstain", "novel")
 
 
 class EditedFolder:
@@ -39,25 +44,25 @@ class EditedFolder:
     ttgcd.errors.InputError: 'no such folder' holds no finished run: give the `out=...` of one
     """
 
-    def __init__(
-        self, out: str | Path, report: Callable[[Path, Replayed], object] | None = None
-    ) -> None:
+    def __init__(self, out: str | Path, finished: bool = True) -> None:
         self.out = Path(out)
         self._folder = OutputFolder(self.out)
-        self._report = report
-        if self._folder.standing() != "finished":
+        if finished and self._folder.standing() != "finished":
             raise InputError(f"{str(out)!r} holds no finished run: give the `out=...` of one")
         self._unedited = self._folder.state / "unedited"
+
+    def _log(self) -> EditLog:
+        return EditLog(self.out / NAME, run_key(self.out))
 
     # -- looking ------------------------------------------------------------------------------
 
     def log(self) -> list[Edit]:
         """All edits, undos and redos included, in the order they were made."""
-        return EditLog(self.out / NAME).edits
+        return self._log().edits
 
     def replayed(self) -> Replayed:
         """The result with all edits, from the run's own answers."""
-        return self._replay(EditLog(self.out / NAME).edits)
+        return self._replay(self._log().edits)
 
     def unapplied(self) -> dict[int, str]:
         """Edits that no longer apply, by number, with the reason."""
@@ -98,7 +103,7 @@ class EditedFolder:
         """The split of a category into its two halves, by what its images look like."""
         now = self.replayed()
         rows = np.flatnonzero(now.assignments.column("category").to_numpy() == category)
-        features = self._features(now.assignments.num_rows)
+        features = kept_features(self.out, now.assignments.num_rows)
         if features is None:
             raise InputError("this run kept no features: pick the images to split off")
         half = two_halves(features[rows]) if len(rows) > 1 else np.zeros(0, bool)
@@ -109,15 +114,20 @@ class EditedFolder:
 
     def follow(self) -> bool:
         """Put files right that a crash left behind the log; whether there was anything to do."""
-        if self._up_to_date(EditLog(self.out / NAME)):
+        if self._up_to_date(self._log()):
             return False
         with self._writing():
             return True
 
     def adopt(self) -> Replayed | None:
-        """The run has just written its own files anew: keep them, and replay the log on them."""
-        log = EditLog(self.out / NAME)
+        """The run has just written its own files anew (``finished`` was False): keep them, and
+        replay the log on them."""
+        log = self._log()
         if not log.edits:
+            return None
+        if log.run != run_key(self.out):
+            # A run with other settings: its ids mean other things, so the edits cannot be its own.
+            os.replace(log.path, _free_name(log.path))
             return None
         self._keep(anew=True)
         return self._write(log, self._replay(log.edits))
@@ -127,7 +137,7 @@ class EditedFolder:
     @contextmanager
     def _writing(self) -> Iterator[EditLog]:
         with self._folder.held():
-            log = EditLog(self.out / NAME)
+            log = self._log()
             if log.edits and not self._up_to_date(log):
                 self._write(log, self._replay(log.edits))
             yield log
@@ -169,15 +179,7 @@ class EditedFolder:
             raise InputError(
                 f"{ROWS} or {CATEGORIES} of {str(self.out)!r} is damaged: {error}"
             ) from None
-        return apply(edits, rows, categories, self._features(rows.num_rows))
-
-    def _features(self, rows: int) -> np.ndarray | None:
-        """What the images look like, if the run kept it for every row."""
-        try:
-            features = np.load(self._folder.state / FEATURES, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError):
-            return None
-        return features if features.ndim == 2 and len(features) == rows else None
+        return apply(edits, rows, categories, kept_features(self.out, rows.num_rows))
 
     def _write(self, log: EditLog, after: Replayed) -> Replayed:
         with writing(self.out, "then edit again"):
@@ -191,8 +193,8 @@ class EditedFolder:
                 head["categories"] = after.categories
                 text = json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False)
                 write_atomic(self.out / CATEGORIES, (text + "\n").encode())
-                if self._report is not None and (self._unedited / REPORT).exists():
-                    self._report(self.out, after)
+                if (self._unedited / REPORT).exists():
+                    write_report(self.out)
             write_atomic(self._unedited / "follows.json", json.dumps({"sha": log.seal}).encode())
         return after
 
@@ -202,6 +204,31 @@ class EditedFolder:
             return bool(record["sha"] == log.seal)
         except (OSError, ValueError, KeyError, TypeError):
             return not log.edits
+
+
+def carry_over(out: Path, to: Path) -> None:
+    """Take the edits of one run along to another that goes on from it, before it has finished."""
+    edits = EditLog(out / NAME).edits
+    if edits:
+        EditLog(to / NAME, run_key(to)).append(edits)
+
+
+def run_key(out: Path) -> str:
+    """What a run's ids depend on, in 16 digits: its settings without the input."""
+    try:
+        settings = load_values(out / "state").get("settings", {})
+    except InputError:
+        return ""
+    deciding = {key: value for key, value in settings.items() if key not in _NO_MATTER}
+    text = json.dumps(deciding, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _free_name(path: Path) -> Path:
+    number = 1
+    while (place := path.with_name(f"{path.stem}-{number}{path.suffix}")).exists():
+        number += 1
+    return place
 
 
 def read_edits(path: str | Path) -> list[Edit]:

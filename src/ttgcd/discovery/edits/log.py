@@ -2,7 +2,8 @@
 
 A line is the edit's JSON with ``sha``, the first 16 hexadecimal digits of the SHA-256 over the
 seal of the line before and the line's own content: a changed, lost, doubled or reordered line is
-noticed. The first line names the format. Nothing is ever changed or removed: undo is an edit.
+noticed. The first line names the format, and the run that the ids belong to. Nothing is ever
+changed or removed: undo is an edit.
 """
 
 from __future__ import annotations
@@ -24,10 +25,14 @@ NAME = "edits.jsonl"
 
 
 class EditLog:
-    """The log of one run, read and checked when it is opened."""
+    """The log of one run, read and checked when it is opened.
 
-    def __init__(self, path: Path) -> None:
+    ``run`` tells which run a log that is begun here is about; an existing one knows its own.
+    """
+
+    def __init__(self, path: Path, run: str = "") -> None:
         self.path = path
+        self.run = run
         self.edits: list[Edit] = []
         self.seal = ""
         self._data = b""
@@ -42,8 +47,9 @@ class EditLog:
         """Write further edits, all of them or none; when this returns they are on disk."""
         lines, seal = [self._data], self.seal
         if not self._data:
-            lines.append(_line({"format": FORMAT}, ""))
-            seal = _seal({"format": FORMAT}, "")
+            head = {"format": FORMAT, "run": self.run}
+            lines.append(_line(head, ""))
+            seal = _seal(head, "")
         added = []
         now, who = datetime.now(timezone.utc).isoformat(timespec="seconds"), _user()
         for number, edit in enumerate(edits, len(self.edits) + 1):
@@ -72,11 +78,13 @@ class EditLog:
             seal = given
             if number > 1:
                 self.edits.append(parse(record, where))
-            elif record.get("format") != FORMAT:
+                continue
+            if record.get("format") != FORMAT:
                 raise InputError(
                     f"{where}: format {record.get('format')!r} where this ttgcd reads {FORMAT!r}: "
                     "use a newer ttgcd"
                 )
+            self.run = str(record.get("run", ""))
         if data and not data.endswith(b"\n"):
             raise _damaged(f"{str(self.path)!r}, last line")
         self._data, self.seal = data, seal

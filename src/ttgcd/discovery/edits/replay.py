@@ -11,6 +11,7 @@ import numpy as np
 from ttgcd.discovery.edits.log import active
 from ttgcd.discovery.edits.records import Edit
 from ttgcd.errors import InputError
+from ttgcd.prototypes.confidence import Rows
 from ttgcd.prototypes.teaching import follow
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def apply(
     edits: Sequence[Edit],
     assignments: pyarrow.Table,
     categories: Records,
-    features: np.ndarray | None = None,
+    features: Rows | None = None,
 ) -> Replayed:
     """Put ``edits`` (a whole log, undos included) on top of a run's own rows and categories.
 
@@ -191,7 +192,7 @@ class _Books:
         self.part[rows] = into
         self.confirmed[rows] = True
 
-    def learn(self, features: np.ndarray) -> None:
+    def learn(self, features: Rows) -> None:
         """Neighbours of what was corrected follow."""
         owner = {part: self._live(part)["id"] for part in self.by_id}
         taught = {owner[part] for part in self.taught}
