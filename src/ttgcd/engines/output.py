@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,10 +26,12 @@ LEAVES = (
     "rejected.csv",
     "report.html",
     "report_files",
+    "review.csv",
     "run.json",
     "state",
 )
-#: What a user's own work leaves beside a run; it outlives the run.
+#: What a user's own work leaves beside a run; it outlives the run. Edits of a run that another
+#: one replaced are kept as edits-1.jsonl and so on.
 KEPT = ("edits.jsonl",)
 #: The part of the settings that describes the input: a run may go on when only this has changed,
 #: provided that the samples already read are the same.
@@ -68,7 +71,11 @@ class OutputFolder:
         if not self.path.is_dir():
             return ""
         ours = (*LEAVES, *KEPT)
-        names = [n for n in sorted(os.listdir(self.path)) if n not in ours and n[0] != "."]
+        names = [
+            name
+            for name in sorted(os.listdir(self.path))
+            if name not in ours and name[0] != "." and not re.fullmatch(r"edits-\d+\.jsonl", name)
+        ]
         return ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
 
     def settings(self) -> dict[str, Any]:
