@@ -89,7 +89,7 @@ def test_the_originals_are_where_the_page_says(page: Page, real_run: RealRun):
 
 
 def test_labels_give_a_reliability_plot(page: Page):
-    assert len(page.data["reliability"]) == 10 and not page.data["calibrated"]
+    assert 5 <= len(page.data["reliability"]) <= 10 and page.data["calibrated"]
 
 
 def test_the_page_asks_what_a_look_would_decide(page: Page):
