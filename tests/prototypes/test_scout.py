@@ -6,6 +6,7 @@ import numpy as np
 
 from tests.prototypes.worlds import world
 from ttgcd.evaluation import split_accuracy
+from ttgcd.prototypes.calibration import unit
 from ttgcd.prototypes.refit import Restarts
 from ttgcd.prototypes.scout import Schedule, Scout
 
@@ -95,3 +96,18 @@ def test_names_that_mean_nothing_make_the_count_unjudged():
     scout = Scout(texts, None, 0, SCHEDULE)
     _streamed(scout, rows)
     assert scout.judged
+
+
+def test_a_change_of_style_is_noticed_and_followed_by_an_early_refit():
+    rows, true, texts = world(6, 6, each=150)
+    half = len(rows) // 2
+    drifted = rows.copy()
+    style = unit(np.random.default_rng(2).normal(size=(1, rows.shape[1])))
+    drifted[half:] = unit(rows[half:] + 0.5 * style)
+    calm, moved = Scout(texts, 6, 0, SCHEDULE), Scout(texts, 6, 0, SCHEDULE)
+    _streamed(calm, rows)
+    _streamed(moved, drifted)
+    assert not calm.changes
+    assert len(moved.changes) >= 1 and half < moved.changes[0] <= half + 600
+    moved.refit(True, last=True)
+    assert split_accuracy(_ids(moved, drifted), true, 6).all > 0.8

@@ -150,6 +150,13 @@ class Scout(Method):
 
     def _tell(self) -> None:
         stream = self._stream
+        if stream.changes:
+            warnings.warn(
+                f"the stream changed after about {stream.changes[0]:,} samples, in its looks or in "
+                "its classes: the model was calibrated again on a sample of all that came. If the "
+                "order means nothing, read it shuffled",
+                stacklevel=2,
+            )
         if stream.novel is None and stream.census is not None and not stream.judged:
             low, high = self.novel_range()
             warnings.warn(
@@ -219,6 +226,7 @@ class Scout(Method):
             "novel_range": [low, high],
             "count_judged": stream.novel is not None or stream.judged,
             "refits_moved": list(stream.moved),
+            "changes": list(stream.changes),
         }
 
     # -- memory -------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ttgcd.prototypes.census import Census, take_census
+from ttgcd.prototypes.drift import CHANGED, Recent
 from ttgcd.prototypes.lineage import Event, Lineage
 from ttgcd.prototypes.linear_model import LinearModel
 from ttgcd.prototypes.refit import Fitted, Restarts, Trust, fit
@@ -28,6 +29,8 @@ JUDGED = 0.3
 #: By how much a fresh start must beat what there is: within the stream, where a change of ids costs
 #: more than it brings, and at its end, where everything is answered again.
 _MARGIN, _LAST_MARGIN = 0.01, 0.002
+#: A stream that has changed is refitted when it has grown by so much.
+_SOON = 1.2
 _COUNT = 4  # purpose of random numbers; ``refit`` has the ones before
 
 
@@ -75,6 +78,8 @@ class Scout:
         At each refit, the share of the reservoir that changed its category.
     words
         Places of the words of each novel column.
+    changes
+        Samples seen when the stream was found to be no longer what the model was calibrated on.
     """
 
     def __init__(self, texts: Texts, novel: int | None, seed: int, schedule: Schedule) -> None:
@@ -87,6 +92,9 @@ class Scout:
         self.words = np.zeros((0, 0), np.int64)
         self.counts: list[float] = []  # logarithms of the categories counted
         self.moved: list[float] = []
+        self.changes: list[int] = []
+        self.recent = Recent(texts.anchors.shape[1])
+        self.spread, self.changed = 0.0, False
         self.last_fit = self.last_fresh = 0
 
     @property
@@ -107,11 +115,22 @@ class Scout:
         """Take rows into the reservoir and refit when it is time; answer them before, or after if
         this is the first fit."""
         self.reservoir.add(rows)
+        self.recent.add(rows)
         if self.model is None:
             return self.refit(True) if self.seen >= self.schedule.warmup else []
-        if self.seen < self.schedule.growth * self.last_fit:
+        self._watch()
+        growth = min(_SOON, self.schedule.growth) if self.changed else self.schedule.growth
+        if self.seen < growth * self.last_fit:
             return []
         return self.refit(self.seen >= 2 * self.last_fresh)
+
+    def _watch(self) -> None:
+        """Notice when recent samples lie elsewhere; once for each time that they do."""
+        assert self.model is not None
+        shift = self.recent.shift(self.model.space.geometry.mean, self.spread)
+        if shift > CHANGED and not self.changed:
+            self.changes.append(self.seen)
+        self.changed = shift > CHANGED
 
     def refit(self, fresh: bool, last: bool = False) -> list[Event]:
         """Fit to the reservoir; with ``fresh`` trust is measured again and restarts compete."""
@@ -133,6 +152,7 @@ class Scout:
         if before is not None:
             self.moved.append(float((old[before] != self.lineage.ids[fitted.labels]).mean()))
         self.model, self.trust, self.words = fitted.model, fitted.trust, fitted.words
+        self.spread = float(rows.var(axis=0, dtype=np.float64).sum())
         self.last_fit = self.seen
         self.last_fresh = self.seen if fresh else self.last_fresh
         return events
@@ -155,6 +175,7 @@ class Scout:
         """The arrays of the state; ``values`` holds the rest."""
         out = {"rows": self.reservoir.rows, "index": self.reservoir.index, "words": self.words}
         out["ids"] = self.lineage.ids
+        out["recent.sums"], out["recent.counts"] = self.recent.sums, self.recent.counts
         if self.model is not None:
             out.update({f"model.{key}": array for key, array in self.model.arrays().items()})
         return {key: np.array(array) for key, array in out.items()}
@@ -170,6 +191,9 @@ class Scout:
             "census": None if census is None else [census.total, census.low, census.high],
             "counts": list(self.counts),
             "moved": list(self.moved),
+            "changes": list(self.changes),
+            "changed": self.changed,
+            "spread": self.spread,
             "born": [[category, at] for category, at in lineage.born_at.items()],
             "ended": [[c, into, lineage.ended_at[c]] for c, into in lineage.ended.items()],
         }
@@ -179,6 +203,9 @@ class Scout:
         self.reservoir.rows, self.reservoir.index = arrays["rows"], arrays["index"]
         self.reservoir.seen = int(values["seen"])
         self.words = arrays["words"]
+        self.recent.sums, self.recent.counts = arrays["recent.sums"], arrays["recent.counts"]
+        self.changes, self.changed = list(values["changes"]), bool(values["changed"])
+        self.spread = float(values["spread"])
         born = {int(c): int(at) for c, at in values["born"]}
         ended = {int(c): into for c, into, _ in values["ended"]}
         ended_at = {int(c): int(at) for c, _, at in values["ended"]}
