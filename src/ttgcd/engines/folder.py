@@ -66,6 +66,7 @@ def run_to_folder(
     finishing: Callable[[FolderRun], None] | None = None,
     say: Callable[[str], None] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
+    begins_with: State | None = None,
 ) -> FolderRun:
     """Start ``method`` on ``task`` and leave assignments, state and rejected samples in ``out``.
 
@@ -75,7 +76,8 @@ def run_to_folder(
     ``ttgcd.engines.consumed`` for inputs that have changed when a run goes on. ``finishing`` writes
     further files before the folder counts as finished: after a crash in it, ``resume`` calls it
     again. ``say`` is told what a user should know, ``progress`` hears of the phase "stream" and of
-    what the method does within a batch.
+    what the method does within a batch. ``begins_with`` is the method's state after an earlier
+    stream, from which this one goes on.
 
     Stopped by SIGINT, SIGTERM or SIGHUP it raises ``Interrupted`` after a checkpoint.
     """
@@ -89,7 +91,8 @@ def run_to_folder(
             return _complete(folder)
         if standing != "unfinished" or overwrite:  # nothing there, or nothing to keep
             folder.begin(settings)
-        run = _Run(method, task, make_stream, folder, settings, sinks, say or (lambda line: None))
+        run = _Run(method, task, make_stream, folder, settings, sinks, begins_with)
+        run.told = say or run.told
         run.hears = progress or run.hears
         run.every_seconds = checkpoint_every_seconds
         run.every_batches = checkpoint_every_batches
@@ -126,15 +129,17 @@ class _Run(Caller):
         folder: OutputFolder,
         settings: dict[str, Any],
         sinks: Sequence[StatefulSink],
-        say: Callable[[str], None],
+        earlier: State | None,
     ) -> None:
         self.method = method
         self.task = task
         self.make_stream = make_stream
         self.folder = folder
         self.settings = settings
-        self._told = say
+        self.told: Callable[[str], None] = lambda line: None
         self.hears: Callable[[str, int, int], None] = lambda phase, done, total: None
+        self.earlier = earlier
+        self.first = 0 if earlier is None else int(earlier.values["seen"])
         self.table = AssignmentTable(folder.progress / "parts", task.known)
         self.features = FeatureFile(folder.progress / "features.npy")
         self.sinks: tuple[StatefulSink, ...] = (self.table, self.features, *sinks)
@@ -148,12 +153,19 @@ class _Run(Caller):
         self.hears(phase, done, total)
 
     def say(self, text: str) -> None:
-        self._told(text)
+        self.told(text)
 
     # -- the stream ---------------------------------------------------------------------------
 
     def stream_through(self) -> None:
-        self.session = Session(self.method, self.task, self.sinks, caller=self, store=self.features)
+        self.session = Session(
+            self.method,
+            self.task,
+            self.sinks,
+            caller=self,
+            store=self.features,
+            begins_with=self.earlier,
+        )
         self._go_on()
         self._saved_at, self._saved_batches = time.monotonic(), self.table.batches
         with self.stream:
@@ -207,7 +219,7 @@ class _Run(Caller):
             return
         states = {"method": state, "session": self.session.state()}
         values: dict[str, Any] = {"index": seen, "place": 0, "consumed": self.consumed.values()}
-        if seen == self.table.samples:
+        if seen == self.first + self.table.samples:
             values["place"] = self._place
             values["rejected"] = self.rejected.values()
             states |= {f"sink {number}": sink.state() for number, sink in enumerate(self.sinks)}
@@ -220,7 +232,7 @@ class _Run(Caller):
         """Take up the last checkpoint, if there is one that fits the input."""
         before = self.folder.settings()
         found = self.checkpoints.latest()
-        states, values = found or ({}, {"index": 0, "place": 0})
+        states, values = found or ({}, {"index": self.first, "place": 0})
         try:
             self.stream = self.make_stream(values["place"], values["index"])
         except InputError as error:

@@ -55,6 +55,9 @@ class Session:
         Whom the method may turn to within a batch.
     store
         The features of all samples seen; needed by methods that revise.
+    begins_with
+        The state of an earlier stream of the same method: this one goes on learning from there.
+        What the method says about samples of the earlier stream is heard by nobody.
 
     Attributes
     ----------
@@ -64,6 +67,8 @@ class Session:
         Time spent waiting for "input" and in "encode", "method" and "sinks".
     estimate
         How L was found, when it was not given and the method does not count for itself.
+    first
+        The stream index of the first sample: above 0 after an earlier stream.
     """
 
     def __init__(
@@ -75,6 +80,7 @@ class Session:
         batch_size: int | None = None,
         caller: Caller | None = None,
         store: FeatureStore | None = None,
+        begins_with: State | None = None,
     ) -> None:
         self.method = method
         self.task = task
@@ -88,6 +94,10 @@ class Session:
         self.encoder: Encoder | None = None if task.vlm is None else task.encoder()
         method.caller = caller or Caller()
         method.start(task)
+        self.first = 0
+        if begins_with is not None:
+            self._load_method(begins_with)
+            self.first = method.seen
 
     # -- the stream ---------------------------------------------------------------------------
 
@@ -156,10 +166,7 @@ class Session:
     def _deliver(self, batch: Batch | None, answer: Answer) -> None:
         if answer.norms is not None:
             self.encoder = self.task.encoder(answer.norms)
-        with self._timed("sinks"):
-            check_finite(batch, answer)
-            for sink in self.sinks:
-                sink.write(batch, answer)
+        self._tell(batch, answer)
         if answer.reassign:
             self._reassign()
 
@@ -167,14 +174,23 @@ class Session:
         if self.store is None:
             return  # answers on arrival are all that this caller can keep
         seen = self.method.seen
-        for start in range(0, seen, REVISED_AT_ONCE):
+        for start in range(self.first, seen, REVISED_AT_ONCE):
             with self._timed("method"):
                 stop = min(start + REVISED_AT_ONCE, seen)
-                answer = self.method.revise(start, self.store.read(start, stop))
-            with self._timed("sinks"):
-                check_finite(None, answer)
-                for sink in self.sinks:
-                    sink.write(None, answer)
+                answer = self.method.revise(
+                    start, self.store.read(start - self.first, stop - self.first)
+                )
+            self._tell(None, answer)
+
+    def _tell(self, batch: Batch | None, answer: Answer) -> None:
+        if self.first:  # sinks count from the beginning of this stream
+            answer = answer.at(answer.index >= self.first)
+            answer = replace(answer, index=answer.index - self.first)
+            batch = None if batch is None else replace(batch, start=batch.start - self.first)
+        with self._timed("sinks"):
+            check_finite(batch, answer)
+            for sink in self.sinks:
+                sink.write(batch, answer)
 
     # -- the number of novel categories -------------------------------------------------------
 
@@ -203,12 +219,15 @@ class Session:
 
     def load(self, method: State, own: State) -> None:
         """Go on from the states of the method and of the session."""
-        self.method.load_state_dict(method)
+        self._load_method(method)
         self._counted = [np.array(own.arrays["counted"])] if "counted" in own.arrays else []
         if own.values["count"] is not None:
             trace = tuple((int(k), float(score)) for k, score in own.values["trace"])
             novel, k = own.values["count"]
             self.estimate = CountEstimate(int(novel), int(k), trace)
+
+    def _load_method(self, state: State) -> None:
+        self.method.load_state_dict(state)
         if self.task.vlm is not None:
             self.encoder = self.task.encoder(self.method.norms())
 

@@ -108,13 +108,16 @@ def _decode(data: bytes, max_pixels: int, reuse: bool) -> np.ndarray:
             pixels = decode_jpeg(data, height, width, reuse=reuse)
             if pixels is not None:
                 return _upright(pixels, _orientation(image))
-        image.load()
-        # After load: PNG may keep EXIF behind the pixels, and TIFF is turned upright by Pillow.
-        turn = _UPRIGHT.get(_orientation(image))
-        rgb = _rgb(image)
-        if turn is not None:
-            rgb = rgb.transpose(turn)
-        return np.array(rgb, dtype=np.uint8)
+        return np.array(upright_rgb(image), dtype=np.uint8)
+
+
+def upright_rgb(image: Image.Image) -> Image.Image:
+    """Any image of Pillow's as a person would see it: turned, transparent parts white, RGB."""
+    image.load()
+    # After load: PNG may keep EXIF behind the pixels, and TIFF is turned upright by Pillow.
+    turn = _UPRIGHT.get(_orientation(image))
+    rgb = _rgb(image)
+    return rgb if turn is None else rgb.transpose(turn)
 
 
 def _upright(pixels: np.ndarray, orientation: int) -> np.ndarray:

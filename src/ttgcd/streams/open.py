@@ -6,8 +6,9 @@ import glob
 import itertools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,13 +25,15 @@ LISTS = (".txt", ".list", ".lst")
 TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _MAX_BRACES = 100_000
 
-Spec = str | Path | np.ndarray | Sequence[str | Path] | Source
+#: What can be opened: a path, paths, an array, a data set, or any iterable of images.
+Spec = str | Path | np.ndarray | Source | Sequence[Any] | Iterable[Any]
 
 
 def open_source(
     spec: Spec, *, max_bytes: int = MAX_FILE_BYTES, max_pixels: int = MAX_PIXELS
 ) -> Source:
-    """Open a folder, list file, ``-`` (paths on stdin), tar, parquet, ``.npy``, array or paths.
+    """Open a folder, list file, ``-`` (paths on stdin), tar, parquet, ``.npy``, array, paths, or
+    objects: PIL images, arrays, tensors, a data set of torch or Hugging Face, any iterable.
 
     Raises ``InputError`` for what does not exist, is of no supported kind, or holds no readable
     image.
@@ -68,7 +71,7 @@ def _open(spec: Spec, max_bytes: int) -> Source:
     if isinstance(spec, np.ndarray):
         return open_array(spec)
     if not isinstance(spec, (str, os.PathLike)):
-        return _open_several([os.fspath(path) for path in spec], max_bytes)
+        return _open_objects(spec, max_bytes)
     if spec == "-":
         return read_stdin(max_bytes)
     path = os.fspath(spec)
@@ -86,6 +89,32 @@ def _open(spec: Spec, max_bytes: int) -> Source:
     if re.match(r"[a-z][a-z0-9+.-]*://", path, re.IGNORECASE):
         raise InputError(f"{path!r} is an address: download it and give the file or folder")
     raise InputError(f"no such file or folder: {path!r}")
+
+
+def _open_objects(spec: Any, max_bytes: int) -> Source:
+    """Paths, images, a data set with items, or whatever can be gone through."""
+    from ttgcd.streams.objects import ObjectSource, SpooledSource
+
+    if hasattr(spec, "detach"):  # a tensor of many images or embeddings
+        return open_array(spec.detach().cpu().numpy())
+    if isinstance(spec, (set, frozenset, Mapping)):
+        raise InputError(f"a {type(spec).__name__} has no order: give a list")
+    if not isinstance(spec, Iterable) and not hasattr(spec, "__getitem__"):
+        raise InputError(f"a {type(spec).__name__} is no source of images: give a path or a list")
+    if hasattr(spec, "__len__") and hasattr(spec, "__getitem__"):
+        if not len(spec):
+            raise InputError(f"the {type(spec).__name__} is empty: there is no image in it")
+        if isinstance(spec, (list, tuple)) and all(isinstance(p, (str, os.PathLike)) for p in spec):
+            return _open_several([os.fspath(path) for path in spec], max_bytes)
+        return ObjectSource(spec)
+    items = iter(spec)
+    first = next(items, None)
+    if first is None:
+        raise InputError("the iterable is empty: there is no image in it")
+    everything = itertools.chain([first], items)
+    if isinstance(first, (str, os.PathLike)):
+        return _open_several([os.fspath(path) for path in everything], max_bytes)
+    return SpooledSource(everything)
 
 
 def _open_several(paths: list[str], max_bytes: int) -> Source:

@@ -1,0 +1,174 @@
+"""What a discovery found: categories, rows, files, and what can be done with them later."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ttgcd.discovery.sanity import accuracy_contradicts
+from ttgcd.errors import InputError
+from ttgcd.methods.answer import Category
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+    from ttgcd.discovery.saved import SavedRun
+    from ttgcd.streams.open import Spec
+
+ROWS, CATEGORIES, RUN, REPORT = "assignments.parquet", "categories.json", "run.json", "report.html"
+
+
+class Discovery:
+    """A finished discovery.
+
+    Attributes
+    ----------
+    out
+        The folder with its files; None when none was asked for. They then live in a temporary
+        folder that goes away with this object; ``save`` keeps them.
+    categories
+        Typed records, in the order of their ids.
+    samples, rejected
+        How many samples were answered, how many were set aside.
+    scores
+        Clustering accuracies in percent, when labels were given.
+    notes
+        What the run wants its user to know.
+    """
+
+    def __init__(
+        self, folder: Path, temporary: tempfile.TemporaryDirectory[str] | None = None
+    ) -> None:
+        record = _json(folder / RUN)
+        self._folder = folder
+        self._temporary = temporary
+        self.out: Path | None = None if temporary is not None else folder
+        self.samples: int = record["samples"]
+        self.rejected: int = record["rejected"]
+        self.scores: dict[str, Any] | None = record["scores"]
+        self.notes: list[str] = list(record["notes"])
+        self._saved: SavedRun | None = None
+
+    @property
+    def categories(self) -> tuple[Category, ...]:
+        records = _json(self._folder / CATEGORIES)["categories"]
+        return tuple(Category.from_json(record) for record in records)
+
+    # -- rows ---------------------------------------------------------------------------------
+
+    def to_arrow(self) -> pyarrow.Table:
+        """One row a sample, in stream order (the columns of ``assignments.parquet``)."""
+        import pyarrow.parquet as pq
+
+        return pq.read_table(self._folder / ROWS)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The same as a data frame; needs pandas."""
+        try:
+            import pandas  # noqa: F401 - pyarrow's own message does not say how to get it
+        except ImportError:
+            raise InputError("to_pandas needs pandas: pip install pandas") from None
+        return self.to_arrow().to_pandas()
+
+    def assignments(self) -> list[dict[str, Any]]:
+        """The same as a list of records."""
+        return self.to_arrow().to_pylist()
+
+    # -- files --------------------------------------------------------------------------------
+
+    def report(self) -> Path:
+        """The page to look at."""
+        return self._folder / REPORT
+
+    def save(self, out: str | Path) -> Discovery:
+        """Keep all files in a folder that does not exist yet; the discovery that lives there."""
+        place = Path(out)
+        if place.exists():
+            raise InputError(f"{str(out)!r} exists: choose another folder")
+        try:
+            shutil.copytree(self._folder, place)
+        except OSError as error:
+            shutil.rmtree(place, ignore_errors=True)
+            raise InputError(f"cannot write to {str(out)!r}: {error}") from None
+        return Discovery(place)
+
+    # -- later --------------------------------------------------------------------------------
+
+    def predict(self, images: Spec) -> pyarrow.Table:
+        """Assign further images to what was found, without learning from them.
+
+        Columns: id, category, kind, name, score, margin, novelty. What cannot be read is left out.
+        """
+        return self._later().predict(images).table
+
+    def update(self, images: Spec, out: str | Path | None = None) -> Discovery:
+        """Go on with further images: they are answered and learned from. Ids stay what they are.
+
+        Returns the discovery of those images; this one stays as it is.
+        """
+        from ttgcd.discovery.run import go_on
+
+        return go_on(self._folder, images, out=out)
+
+    def _later(self) -> SavedRun:
+        if self._saved is None:
+            from ttgcd.discovery.saved import SavedRun
+
+            self._saved = SavedRun(self._folder)
+        return self._saved
+
+    # -- words --------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        novel = sum(c.kind == "novel" and c.count > 0 for c in self.categories)
+        where = "" if self.out is None else f", out={str(self.out)!r}"
+        return f"Discovery({self.samples} samples, {novel} novel categories{where})"
+
+    def text(self) -> str:
+        """A summary for people."""
+        found = [c for c in self.categories if c.count]
+        novel = [c for c in found if c.kind == "novel"]
+        in_novel = sum(c.count for c in novel)
+        lines = [f"note: {note}" for note in self.notes]
+        lines.append(
+            f"{self.samples:,} samples: {self.samples - in_novel:,} in "
+            f"{len(found) - len(novel)} known classes, {in_novel:,} in {len(novel)} novel ones"
+            + (f"; {self.rejected:,} set aside (rejected.csv)" if self.rejected else "")
+        )
+        lines += _listed(novel)
+        if self.scores is not None:
+            shown = "   ".join(
+                f"{label} {'n/a' if self.scores[key] is None else format(self.scores[key], '.1f')}"
+                for label, key in (("All", "all"), ("Known", "known"), ("Novel", "novel"))
+            )
+            lines.append(f"Clustering accuracy, percent: {shown}")
+            lines += [f"note: {note}" for note in accuracy_contradicts(self.scores)]
+        lines.append(f"report: {self.report()}")
+        return "\n".join(lines)
+
+
+def _listed(novel: Iterable[Category], most: int = 10) -> list[str]:
+    ordered = sorted(novel, key=lambda c: -c.count)
+    lines = []
+    for category in ordered[:most]:
+        words = ", ".join(category.suggested_names)
+        lines.append(f"  {category.name:<9} {category.count:>6,}" + (f"  ({words}?)" * bool(words)))
+    if len(ordered) > most:
+        lines.append(f"  ... and {len(ordered) - most} more")
+    return lines
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"{str(path.parent)!r} holds no finished run: {path.name}: {error.strerror}"
+        ) from None
+    except ValueError as error:
+        raise InputError(f"{str(path)!r} is damaged: {error}") from None

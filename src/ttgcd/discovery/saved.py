@@ -1,0 +1,160 @@
+"""A finished run, taken up again: its settings, its method, its model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ttgcd.discovery.found import CATEGORIES, RUN, _json
+from ttgcd.discovery.settings import Settings
+from ttgcd.engines.output import OutputFolder
+from ttgcd.engines.session import Session
+from ttgcd.errors import InputError
+from ttgcd.methods.answer import Answer, Category
+from ttgcd.methods.base import Method, Task
+from ttgcd.storage.state import State
+from ttgcd.storage.state_files import load_state
+from ttgcd.streams.base import Rejected
+from ttgcd.streams.open import Spec, open_source
+from ttgcd.streams.stream import Stream
+from ttgcd.vlm import load_vlm
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """Rows for images that were only assigned, and what could not be read."""
+
+    table: pyarrow.Table
+    rejected: tuple[Rejected, ...]
+
+
+class SavedRun:
+    """What a folder's ``state/`` and ``run.json`` say, checked when it is opened."""
+
+    def __init__(self, out: str | Path) -> None:
+        self.out = Path(out)
+        if OutputFolder(self.out).standing() != "finished":
+            raise InputError(f"{str(out)!r} holds no finished run: give the `out=...` of one")
+        self.record = _json(self.out / RUN)
+        self.state = load_state(OutputFolder(self.out).state)
+        self.settings = settings_of(self.record["settings"])
+        self._session: Session | None = None
+
+    def categories(self) -> list[Category]:
+        """The run's categories as they are now, edits included."""
+        records = _json(self.out / CATEGORIES)["categories"]
+        return [Category.from_json(record) for record in records]
+
+    def method_state(self) -> State:
+        """The method's own part of the state."""
+        own = ("samples", "batches", "rejected", "settings")
+        values = {key: value for key, value in self.state.values.items() if key not in own}
+        return State(self.state.arrays, values)
+
+    def task(self, model: str | None = None) -> Task:
+        """The run's task, with its model loaded; ``model`` is where the model is now."""
+        values = self.state.values
+        recorded = self.record["model"]
+        vlm = None
+        if recorded is not None:
+            vlm = load_vlm(model or self.settings.model, self.settings.device)
+            if vlm.fingerprint != recorded["sha256"]:
+                raise InputError(
+                    f"the run in {str(self.out)!r} was made with another model than "
+                    f"{model or self.settings.model!r}: give that one, its features are meant"
+                )
+        return Task(
+            known=tuple(values["known"]),
+            anchors=np.array(self.state.arrays["anchors"]),
+            novel=values["novel"],
+            vlm=vlm,
+            logit_scale=values["logit_scale"],
+            seed=values["seed"],
+            templates=tuple(self.settings.templates),
+        )
+
+    def session(self) -> Session:
+        """A session that stands where the run ended."""
+        if self._session is None:
+            method: Method = self.settings.make_method()
+            self._session = Session(method, self.task(), begins_with=self.method_state())
+        return self._session
+
+    # -- assigning ----------------------------------------------------------------------------
+
+    def predict(self, images: Spec) -> Assigned:
+        """Rows for further images; nothing is learned."""
+        session = self.session()
+        source = open_source(images)
+        self.check_kind(source.kind, session.task)
+        preprocess = None if session.task.vlm is None else session.task.vlm.preprocess
+        stream = Stream(source, preprocess, self.settings.batch_size)
+        with stream:
+            parts = list(self._parts(session, stream))
+        return Assigned(rows_of(parts, self.categories()), tuple(stream.rejected))
+
+    def check_kind(self, kind: str, task: Task) -> None:
+        """Images go to runs with a model, embeddings to runs without one."""
+        expected = "embeddings" if task.vlm is None else "images"
+        if kind != expected:
+            raise InputError(f"the run in {str(self.out)!r} is on {expected}, these are {kind}")
+
+    def _parts(self, session: Session, stream: Stream) -> Iterator[tuple[tuple[str, ...], Answer]]:
+        for batch in stream:
+            yield batch.ids, replace(session.predict(batch), features=None)
+
+
+def settings_of(record: dict[str, Any]) -> Settings:
+    """The settings behind the record that ``Settings.describe`` made."""
+    return Settings(
+        known=tuple(record["known"]),
+        novel=record["novel"],
+        model=record["model"] or "none",
+        templates=tuple(record["templates"]),
+        method=record["method"],
+        preset=None,
+        changes=record["config"],
+        batch_size=record["batch_size"],
+        seed=record["seed"],
+        shuffle=record["shuffle"],
+    )
+
+
+def rows_of(
+    parts: list[tuple[tuple[str, ...], Answer]], categories: list[Category]
+) -> pyarrow.Table:
+    """Answers as a table: merged categories under the id they have now, with today's names."""
+    import pyarrow as pa
+
+    by_id = {category.id: category for category in categories}
+
+    def stands_for(category: int) -> Category:
+        record = by_id.get(category, Category(category, "novel", f"category {category}"))
+        while record.merged_into is not None:
+            record = by_id[record.merged_into]
+        return record
+
+    answers = [answer for _, answer in parts]
+    found = [stands_for(int(c)) for answer in answers for c in answer.category]
+    return pa.table(
+        {
+            "id": pa.array([name for ids, _ in parts for name in ids], pa.string()),
+            "category": pa.array([record.id for record in found], pa.int32()),
+            "kind": pa.array([record.kind for record in found], pa.string()),
+            "name": pa.array([record.name for record in found], pa.string()),
+            **{
+                column: pa.array(
+                    [float(value) for answer in answers for value in getattr(answer, column)],
+                    pa.float32(),
+                )
+                for column in ("score", "margin", "novelty")
+            },
+        }
+    )
