@@ -102,7 +102,7 @@ def main() -> None:
             order = np.random.default_rng(seed).permutation(len(labels))
             features, truth = frozen[order], labels[order]
             told = ToldSeeds(warmup=warmup, truth=tuple(truth.tolist()))
-            robust = Pact(warmup=warmup, **PRESETS["pact"]["robust"])
+            robust = Pact(warmup=warmup, **PRESETS["robust"].config)
             for name, method in zip(names, (Pact(warmup=warmup), robust, told), strict=True):
                 rows = dataclasses.replace(task, vlm=None, logit_scale=vlm.logit_scale, seed=seed)
                 answer = run(method, rows, stream_of(features)).category

@@ -11,7 +11,7 @@ from ttgcd.bench.experiment import load_experiment
 from ttgcd.errors import InputError
 from ttgcd.methods.base import Task
 from ttgcd.methods.pact import Pact
-from ttgcd.methods.registry import PRESETS, load_method
+from ttgcd.methods.registry import PRESETS, load_preset
 from ttgcd.streams.base import Batch
 
 
@@ -244,7 +244,7 @@ def test_predict_is_pure_and_agrees_with_observe() -> None:
 
 
 def test_robust_preset_changes_only_what_it_says() -> None:
-    paper, robust = load_method("pact", "paper").config(), load_method("pact", "robust").config()
+    paper, robust = load_preset("paper").config(), load_preset("robust").config()
     changed = {key for key in paper if paper[key] != robust[key]}
     assert changed == {"seed_candidates", "refine_iterations", "seed_restarts"}
     assert Pact().config() == paper
@@ -252,12 +252,12 @@ def test_robust_preset_changes_only_what_it_says() -> None:
 
 def test_the_bench_measures_the_robust_preset_as_it_is() -> None:
     rows = {v.label: v for v in load_experiment("main").variants}
-    assert rows["PACT (robust seeds)"].config == PRESETS["pact"]["robust"]
-    assert rows["PACT"].config == PRESETS["pact"]["paper"] == {}
+    assert rows["PACT (robust seeds)"].config == PRESETS["robust"].config
+    assert rows["PACT"].config == PRESETS["paper"].config == {}
 
 
 def test_the_defaults_are_the_papers_table() -> None:
-    config = load_method("pact", "paper").config()
+    config = load_preset("paper").config()
     wanted = {
         "warmup": 1024,
         "epochs": 30,

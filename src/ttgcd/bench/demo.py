@@ -12,13 +12,13 @@ import numpy as np
 
 from ttgcd.bench.measure import fit_warmup
 from ttgcd.datasets.iconshift import iconshift_classes, iconshift_domains, load_iconshift
-from ttgcd.discovery import Discovery, Settings, discover
+from ttgcd.discovery import Discovery, Settings, run_discovery
 from ttgcd.discovery.inputs import make_stream, prepare
 from ttgcd.engines.local import run
 from ttgcd.errors import InputError
 from ttgcd.evaluation import score_stream
 from ttgcd.methods.base import Caller, Method
-from ttgcd.methods.registry import PRESETS, load_method
+from ttgcd.methods.registry import PRESETS, load_method, load_preset
 from ttgcd.streams.base import Batch, Source
 from ttgcd.streams.stream import Stream
 
@@ -78,10 +78,10 @@ def run_demo(
             seed=seed,
             shuffle=True,
         )
-        found = discover(
+        found = run_discovery(
             source,
+            settings,
             out=out,
-            settings=settings,
             resume=resume,
             overwrite=overwrite,
             progress=progress,
@@ -91,9 +91,7 @@ def run_demo(
     true = _true_ids(labels, [*known, *novel_here])
     inputs = prepare(source, settings)
     others: dict[str, Method] = {
-        f"PACT ({other})": load_method("pact", other, warmup=warmup)
-        for other in PRESETS["pact"]
-        if other != preset
+        f"PACT ({other})": load_preset(other, warmup=warmup) for other in PRESETS if other != preset
     }
     for name, method in {**others, **{name: load_method(name) for name in rivals}}.items():
         stream = make_stream(source, inputs.task.vlm, settings)

@@ -15,6 +15,7 @@ from ttgcd.wording import as_options
 
 COMMANDS: dict[str, str] = {
     "discover": "name and group a stream of images",
+    "assign": "assign further images to what a run found, without learning",
     "demo": "see it work on the embedded model and images",
     "look": "open the report of a run in a browser",
     "estimate": "estimate the number of novel classes of a stream",

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
+from typing import Any
+
+from ttgcd.errors import InputError
+from ttgcd.methods.registry import DEFAULT_PRESET, PRESETS
 
 
 def default_model() -> str:
@@ -20,8 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ".parquet, .npy of images, or .npy of embeddings (then give --anchors); several are read "
         "one after the other",
     )
+    parser.add_argument("--known", help="known class names: 'cat,dog' or @names.txt (one a line)")
     parser.add_argument(
-        "--known", required=True, help="known class names: 'cat,dog' or @names.txt (one a line)"
+        "--from",
+        dest="earlier",
+        metavar="RUN",
+        help="go on from a finished run: its names, model, method and categories, these images",
     )
     parser.add_argument(
         "--novel", default="auto", help="number of novel categories, or auto (default: auto)"
@@ -55,7 +64,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--labels", help="CSV id,label: true class names, for scoring only")
     method = parser.add_argument_group("method")
-    method.add_argument("--preset", default="paper", help="paper or robust (default: paper)")
+    method.add_argument(
+        "--preset",
+        help=f"a method under a named configuration: {', '.join(PRESETS)} "
+        f"(default: {DEFAULT_PRESET})",
+    )
+    method.add_argument("--method", metavar="NAME", help="a registered method, or module:Class")
+    method.add_argument(
+        "--set",
+        action="append",
+        metavar="OPTION=VALUE",
+        help="one option of the method, e.g. evidence_min=2; may be repeated",
+    )
     method.add_argument("--warmup", type=int, metavar="W", help="images in the buffer")
     method.add_argument("--epochs", type=int, metavar="E", help="re-alignment epochs; 0 skips it")
     method.add_argument("--lr", type=float, help="re-alignment learning rate")
@@ -98,10 +118,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ttgcd.cli.progress import Progress
-    from ttgcd.discovery import Settings, discover
-    from ttgcd.wording import as_options, counted, listed
+    from ttgcd.discovery.settings import Settings
+    from ttgcd.wording import counted, listed
 
+    if args.earlier is not None:
+        return _go_on(args)
+    if args.known is None:
+        raise InputError("no known class: name at least one class, as in `known=cat,dog`")
     settings = Settings(
         known=args.known,
         novel=args.novel,
@@ -113,19 +136,8 @@ def run(args: argparse.Namespace) -> int:
         labels=args.labels,
         abstain=args.abstain,
         preset=args.preset,
-        changes={
-            field: getattr(args, field)
-            for field in (
-                "warmup",
-                "epochs",
-                "lr",
-                "realign_depth",
-                "early_stop",
-                "optimiser",
-                "buffer_labels",
-            )
-            if getattr(args, field) is not None
-        },
+        method=args.method,
+        changes=_changes(args),
         batch_size=args.batch_size,
         seed=args.seed,
         shuffle=args.shuffle,
@@ -133,20 +145,38 @@ def run(args: argparse.Namespace) -> int:
         precision=args.precision,
     )
     if args.print_config:
-        import json
-
         print(json.dumps(settings.describe(), indent=2))
         return 0
     if not args.quiet:
         names = settings.names()
         said = f"{counted(len(names), 'known class', 'known classes')}: {listed(names)}"
         print(said, file=sys.stderr, flush=True)
+    from ttgcd.discovery import run_discovery
+
+    return _with_progress(
+        args, lambda **given: run_discovery(_source(args), settings, out=args.out, **given)
+    )
+
+
+def _go_on(args: argparse.Namespace) -> int:
+    """These images on top of an earlier run: all that decides the answers is the run's."""
+    given = [name for name in ("known", "preset", "method", "set") if getattr(args, name)]
+    if given:
+        raise InputError(f"`{given[0]}=...` is the earlier run's and cannot be given again")
+    from ttgcd.discovery.run import go_on
+
+    return _with_progress(
+        args, lambda **given: go_on(args.earlier, _source(args), out=args.out, **given)
+    )
+
+
+def _with_progress(args: argparse.Namespace, discover: Any) -> int:
+    from ttgcd.cli.progress import Progress
+    from ttgcd.wording import as_options
+
     progress = None if args.quiet else Progress()
     try:
         found = discover(
-            args.source[0] if len(args.source) == 1 else args.source,
-            out=args.out,
-            settings=settings,
             resume=args.resume,
             overwrite=args.overwrite,
             progress=progress,
@@ -157,3 +187,33 @@ def run(args: argparse.Namespace) -> int:
             progress.close()
     print(as_options(found.text()))
     return 0
+
+
+def _source(args: argparse.Namespace) -> Any:
+    return args.source[0] if len(args.source) == 1 else args.source
+
+
+def _changes(args: argparse.Namespace) -> dict[str, Any]:
+    """Options of the method, by their own flags or by --set."""
+    changes = {
+        field: getattr(args, field)
+        for field in (
+            "warmup",
+            "epochs",
+            "lr",
+            "realign_depth",
+            "early_stop",
+            "optimiser",
+            "buffer_labels",
+        )
+        if getattr(args, field) is not None
+    }
+    for text in args.set or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise InputError(f"{text!r} is no option: give it as `set=option=value`")
+        try:
+            changes[name.strip()] = json.loads(value)
+        except ValueError:  # a word needs no quotes
+            changes[name.strip()] = value
+    return changes

@@ -44,7 +44,7 @@ class Discovery:
     def __init__(
         self, folder: Path, temporary: tempfile.TemporaryDirectory[str] | None = None
     ) -> None:
-        record = _json(folder / RUN)
+        record = read_json(folder / RUN)
         self._folder = folder
         self._temporary = temporary
         self.out: Path | None = None if temporary is not None else folder
@@ -56,7 +56,7 @@ class Discovery:
 
     @property
     def categories(self) -> tuple[Category, ...]:
-        records = _json(self._folder / CATEGORIES)["categories"]
+        records = read_json(self._folder / CATEGORIES)["categories"]
         return tuple(Category.from_json(record) for record in records)
 
     # -- rows ---------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def _listed(novel: Iterable[Category], most: int = 10) -> list[str]:
     return lines
 
 
-def _json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

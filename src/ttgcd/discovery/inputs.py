@@ -97,9 +97,10 @@ def prepare(source: Source, settings: Settings) -> Inputs:
     return Inputs(source, task, settings, notes)
 
 
-def read_anchors(path: str, n_known: int) -> np.ndarray:
-    """Unit rows from an .npy file of text embeddings."""
-    file = Rows(path)
+def read_anchors(given: str | np.ndarray, n_known: int) -> np.ndarray:
+    """Unit rows from an array or an .npy file of text embeddings."""
+    file = Rows(given)
+    path = given if isinstance(given, str) else "array"
     if len(file.shape) != 2 or file.dtype.kind != "f":
         raise InputError(
             f"anchors {path!r} must be floats of shape (classes, dimensions), got "

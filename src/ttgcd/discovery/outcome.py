@@ -118,20 +118,6 @@ def counted(run: FolderRun) -> list[str]:
     ]
 
 
-def read_outcome(out: Path) -> dict[str, Any]:
-    """The fields of a ``Discovery`` from the files of a finished run."""
-    record = json.loads((out / "run.json").read_text(encoding="utf-8"))
-    categories = json.loads((out / "categories.json").read_text(encoding="utf-8"))["categories"]
-    return {
-        "out": out,
-        "categories": categories,
-        "samples": record["samples"],
-        "rejected": record["rejected"],
-        "scores": record["scores"],
-        "notes": record["notes"],
-    }
-
-
 def _write_json(path: Path, value: Any) -> None:
     text = json.dumps(value, indent=2, ensure_ascii=False, default=_plain, allow_nan=False)
     write_atomic(path, (text + "\n").encode())

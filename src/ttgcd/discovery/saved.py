@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ttgcd.discovery.found import CATEGORIES, RUN, _json
+from ttgcd.discovery.found import CATEGORIES, RUN, read_json
 from ttgcd.discovery.settings import Settings
 from ttgcd.engines.output import OutputFolder
 from ttgcd.engines.session import Session
@@ -42,14 +42,14 @@ class SavedRun:
         self.out = Path(out)
         if OutputFolder(self.out).standing() != "finished":
             raise InputError(f"{str(out)!r} holds no finished run: give the `out=...` of one")
-        self.record = _json(self.out / RUN)
+        self.record = read_json(self.out / RUN)
         self.state = load_state(OutputFolder(self.out).state)
         self.settings = settings_of(self.record["settings"])
         self._session: Session | None = None
 
     def categories(self) -> list[Category]:
         """The run's categories as they are now, edits included."""
-        records = _json(self.out / CATEGORIES)["categories"]
+        records = read_json(self.out / CATEGORIES)["categories"]
         return [Category.from_json(record) for record in records]
 
     def method_state(self) -> State:
@@ -78,6 +78,7 @@ class SavedRun:
             logit_scale=values["logit_scale"],
             seed=values["seed"],
             templates=tuple(self.settings.templates),
+            precision=self.settings.precision,  # type: ignore[arg-type]
         )
 
     def session(self) -> Session:
@@ -124,6 +125,7 @@ def settings_of(record: dict[str, Any]) -> Settings:
         batch_size=record["batch_size"],
         seed=record["seed"],
         shuffle=record["shuffle"],
+        precision=record["precision"],
     )
 
 

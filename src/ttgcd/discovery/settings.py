@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ttgcd.data.words import vocabulary as shipped_words
 from ttgcd.discovery.review import check_abstain
 from ttgcd.errors import InputError
 from ttgcd.methods.base import DEFAULT_TEMPLATES, Method
-from ttgcd.methods.registry import PRESETS, load_method
+from ttgcd.methods.registry import DEFAULT_PRESET, find_preset, load_method
 from ttgcd.streams.labels import read_names
 from ttgcd.vlm import DEFAULT as DEFAULT_MODEL
 from ttgcd.vlm.anchors import check_names, check_templates
@@ -22,7 +24,8 @@ class Settings:
     """What to look for and how.
 
     ``known`` and ``vocabulary`` take names, "cat,dog" or "@file"; ``novel`` a number or "auto";
-    ``changes`` are single fields of the method's configuration on top of the preset.
+    ``method`` is a registered name or ``module:Class``, ``preset`` a method under a named
+    configuration; one of them may be given. ``changes`` are single fields of the configuration.
     ``precision`` "int8" encodes about twice as fast on a CPU, at a small loss of accuracy.
     Answers with a confidence below ``abstain`` go to a pile for review instead of a category.
     """
@@ -32,12 +35,12 @@ class Settings:
     model: str = DEFAULT_MODEL
     device: str = "auto"
     templates: Sequence[str] = DEFAULT_TEMPLATES
-    anchors: str | None = None
+    anchors: str | np.ndarray | None = None
     vocabulary: str | Sequence[str] | None = None
     labels: str | None = None
     abstain: float | None = None
-    method: str = "pact"
-    preset: str = "paper"
+    method: str | None = None
+    preset: str | None = None
     changes: Mapping[str, Any] = field(default_factory=dict)
     batch_size: int = 128
     seed: int = 0
@@ -80,11 +83,22 @@ class Settings:
         return count
 
     def make_method(self) -> Method:
-        return load_method(self.method, self._preset(), **self.changes)
+        preset = self._preset()
+        if preset is None:
+            return load_method(self.method or "", **self.changes)
+        chosen = find_preset(preset)
+        return load_method(chosen.method, **{**chosen.config, **self.changes})
 
     def _preset(self) -> str | None:
-        """The named configuration; methods without any have only their defaults."""
-        return self.preset if self.method in PRESETS else None
+        """The named configuration; None where a method was chosen without one."""
+        if self.method is None:
+            return self.preset or DEFAULT_PRESET
+        if self.preset is not None and find_preset(self.preset).method != self.method:
+            raise InputError(
+                f"the preset {self.preset!r} is one of the method "
+                f"{find_preset(self.preset).method!r}, not of {self.method!r}: give one of the two"
+            )
+        return self.preset
 
     def words(self) -> tuple[str, ...]:
         """The vocabulary for naming novel categories; empty when names are not wanted."""
@@ -97,14 +111,14 @@ class Settings:
     def describe(self) -> dict[str, Any]:
         """The settings that decide the answers, as JSON."""
         return {
-            "method": self.method,
+            "method": self.make_method().name if ":" not in (self.method or "") else self.method,
             "preset": self._preset(),
             "config": self.make_method().config(),
             "known": list(self.names()),
             "novel": self.novel_count() if self.novel_count() is not None else "auto",
-            "model": None if self.anchors else self.model,
+            "model": None if self.anchors is not None else self.model,
             "templates": list(self.templates),
-            "anchors": self.anchors,
+            "anchors": self.anchors if isinstance(self.anchors, (str, type(None))) else "array",
             "batch_size": self.batch_size,
             "seed": self.seed,
             "shuffle": self.shuffle,

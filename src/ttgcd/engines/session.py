@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -90,7 +91,6 @@ class Session:
         self.estimate: CountEstimate | None = None
         self._chopper = Chopper(batch_size) if batch_size is not None else None
         self._counted: list[np.ndarray] = []
-        self._pools = ThreadpoolController()
         self.encoder: Encoder | None = None if task.vlm is None else task.encoder()
         method.caller = caller or Caller()
         method.start(task)
@@ -122,6 +122,10 @@ class Session:
         """Answer without learning; nothing is remembered and no sink hears of it."""
         return self.method.predict(self._encoded(batch, self.encoder))
 
+    def waiting(self) -> tuple[Batch, ...]:
+        """What has arrived and is not a whole batch yet."""
+        return () if self._chopper is None else self._chopper.waiting
+
     def drive(
         self, stream: Iterable[Batch], after_batch: Callable[[Batch], None] | None = None
     ) -> None:
@@ -143,7 +147,7 @@ class Session:
             self._count(ready)
         # The prototypes' products are small: BLAS threads that wait for the next one would take
         # the encoder's cores (benchmarks/streaming.py). It keeps its own threads.
-        with self._timed("method"), self._pools.limit(limits=1, user_api="blas"):
+        with self._timed("method"), _thread_pools().limit(limits=1, user_api="blas"):
             answer = self.method.observe(ready)
         self._deliver(batch, answer)
         return answer
@@ -238,6 +242,12 @@ class Session:
             yield
         finally:
             self.seconds[phase] += time.perf_counter() - began
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """Finding the libraries takes milliseconds: once a process."""
+    return ThreadpoolController()
 
 
 def check_finite(batch: Batch | None, rows: Answer) -> None:

@@ -224,7 +224,7 @@ class Method(ABC):
     def state_dict(self) -> State:
         """Everything needed to go on: the attributes that are not configuration, as long as they
         are arrays or plain values. A method that keeps other things says how to store them."""
-        arrays: dict[str, np.ndarray] = {}
+        arrays: dict[str, np.ndarray] = {"anchors": self.task.anchors.astype(np.float32)}
         values: dict[str, Any] = {}
         for name, value in self._learned().items():
             if isinstance(value, np.ndarray):
@@ -244,7 +244,8 @@ class Method(ABC):
         for name, value in state.values.get("attributes", {}).items():
             setattr(self, name, value)
         for name, array in state.arrays.items():
-            setattr(self, name, np.array(array))
+            if name != "anchors":
+                setattr(self, name, np.array(array))
 
     def _learned(self) -> dict[str, Any]:
         told = {"task", "caller", "novel", "seen"} | set(self.config())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module, metadata
-from typing import Any
+from typing import Any, NamedTuple
 
 from ttgcd.errors import InputError
 from ttgcd.methods.base import Method
@@ -27,15 +27,21 @@ METHODS: dict[str, str] = {
     "talon": "ttgcd.methods.talon:Talon",
 }
 
-#: Named configurations of a method, e.g. ``--preset paper``; methods without an entry have none.
-PRESETS: dict[str, dict[str, dict[str, Any]]] = {
-    "pact": {
-        # The literal method.
-        "paper": {},
-        # Better seeds: greedy k-means++ and Lloyd steps on the buffer, the best of ten tries.
-        "robust": {"seed_candidates": 5, "refine_iterations": 20, "seed_restarts": 10},
-    },
+
+class Preset(NamedTuple):
+    """A method under a named configuration."""
+
+    method: str
+    config: dict[str, Any]
+
+
+PRESETS: dict[str, Preset] = {
+    # The literal method.
+    "paper": Preset("pact", {}),
+    # Better seeds: greedy k-means++ and Lloyd steps on the buffer, the best of ten tries.
+    "robust": Preset("pact", {"seed_candidates": 5, "refine_iterations": 20, "seed_restarts": 10}),
 }
+DEFAULT_PRESET = "paper"
 
 
 def method_class(name: str) -> type[Method]:
@@ -60,21 +66,23 @@ def method_class(name: str) -> type[Method]:
     return found
 
 
-def load_method(name: str, preset: str | None = None, **config: Any) -> Method:
-    """A method with its configuration, e.g. ``load_method("pact", "paper", warmup=512)``."""
+def load_method(name: str, **config: Any) -> Method:
+    """A method with its configuration, e.g. ``load_method("pact", warmup=512)``."""
     cls = method_class(name)
     try:
-        return cls(**{**preset_of(name, preset), **config})
+        return cls(**config)
     except TypeError as error:
         raise InputError(f"method {name!r}: {error}") from error
 
 
-def preset_of(name: str, preset: str | None) -> dict[str, Any]:
-    """The options behind a named configuration; none for no name."""
-    presets = PRESETS.get(name, {})
-    if preset is None:
-        return {}
-    if preset not in presets:
-        choice = f"choose one of {', '.join(presets)}" if presets else "it has none"
-        raise InputError(f"method {name!r} has no preset {preset!r}: {choice}")
-    return presets[preset]
+def load_preset(name: str, **changes: Any) -> Method:
+    """A named configuration with single options changed: ``load_preset("paper", warmup=512)``."""
+    preset = find_preset(name)
+    return load_method(preset.method, **{**preset.config, **changes})
+
+
+def find_preset(name: str) -> Preset:
+    """The configuration behind a name."""
+    if name not in PRESETS:
+        raise InputError(f"unknown preset {name!r}: choose one of {', '.join(PRESETS)}")
+    return PRESETS[name]

@@ -1,4 +1,4 @@
-"""Images as objects: PIL images, arrays, tensors, data sets of torch and Hugging Face, iterables."""
+"""Images as objects: PIL images, arrays, tensors, data sets, any iterable."""
 
 from __future__ import annotations
 

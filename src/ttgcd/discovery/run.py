@@ -1,0 +1,247 @@
+"""Discover: a source of images and names in, a ``Discovery`` out; and going on from one."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ttgcd.discovery.found import Discovery
+from ttgcd.discovery.inputs import Inputs, prepare
+from ttgcd.discovery.options import explained
+from ttgcd.discovery.outcome import counted, write_outcome
+from ttgcd.discovery.sanity import late_classes_of
+from ttgcd.discovery.saved import SavedRun
+from ttgcd.discovery.settings import DEFAULT_MODEL, Settings
+from ttgcd.engines.folder import FolderRun, run_to_folder
+from ttgcd.engines.manifest import Clock
+from ttgcd.methods.base import DEFAULT_TEMPLATES
+from ttgcd.report.summary import StreamSummary
+from ttgcd.storage.state import State
+from ttgcd.streams.labels import read_labels
+from ttgcd.streams.open import Spec, open_source
+
+if TYPE_CHECKING:
+    from ttgcd.streams.base import Source
+
+Progress = Callable[[str, int, int], None]
+
+
+@explained
+def discover(
+    source: Spec,
+    *,
+    known: str | Sequence[str],
+    novel: int | Literal["auto"] = "auto",
+    model: str = DEFAULT_MODEL,
+    out: str | Path | None = None,
+    device: str = "auto",
+    templates: Sequence[str] = DEFAULT_TEMPLATES,
+    anchors: str | np.ndarray | None = None,
+    vocabulary: str | Sequence[str] | None = None,
+    labels: str | None = None,
+    method: str | None = None,
+    preset: str | None = None,
+    changes: Mapping[str, Any] | None = None,
+    batch_size: int = 128,
+    seed: int = 0,
+    shuffle: bool = False,
+    threads: int | None = None,
+    precision: str = "fp32",
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Discovery:
+    """Name and group every image of ``source``.
+
+    Parameters
+    ----------
+    source
+        A folder, list file, tar shards, parquet or ``.npy``; a list of paths, PIL images or arrays;
+        an array of images (uint8) or of embeddings (floats, with ``anchors``); a torch ``Dataset``;
+        a Hugging Face data set, streaming or not; any iterable of images.
+    known
+        Names of the known classes: a list, "cat,dog" or "@file".
+    novel
+        L, the number of novel categories, or "auto".
+    model
+        Hub id, local folder, or "mini" for the small embedded one.
+    out
+        Folder for the files; None keeps them in a temporary one that goes with the result.
+    device, threads
+        Where the model runs, and on how many threads.
+    templates
+        Prompts with {} for the name.
+    anchors
+        For embeddings: text embeddings of the known names, one row each (array or ``.npy``).
+    vocabulary
+        Words to suggest names for novel categories from; "none" for no names.
+    labels
+        CSV id,label of true names, for scoring only.
+    method, preset, changes
+        A registered method or ``module:Class``; or a named configuration; and single options of it.
+    batch_size, seed, shuffle
+        How the stream is read; the seed decides every draw.
+    precision
+        "int8" encodes about twice as fast on a CPU, at a small loss of accuracy.
+    resume, overwrite
+        Go on with an interrupted run in ``out``, or replace what is there.
+    progress
+        Called with (phase, done, total).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> features = np.repeat(np.eye(4, 8), 50, axis=0) + 0.05 * rng.normal(size=(200, 8))
+    >>> found = discover(features, known=["cat", "dog"], anchors=np.eye(2, 8), novel=2,
+    ...                  preset="paper", shuffle=True)
+    >>> found.samples, [c.name for c in found.categories][:2]
+    (200, ['cat', 'dog'])
+    """
+    settings = Settings(
+        known=known,
+        novel=novel,
+        model=model,
+        device=device,
+        templates=templates,
+        anchors=anchors,
+        vocabulary=vocabulary,
+        labels=labels,
+        method=method,
+        preset=preset,
+        changes=changes or {},
+        batch_size=batch_size,
+        seed=seed,
+        shuffle=shuffle,
+        threads=threads,
+        precision=precision,
+    )
+    return run_discovery(
+        source, settings, out=out, resume=resume, overwrite=overwrite, progress=progress
+    )
+
+
+def run_discovery(
+    source: Spec,
+    settings: Settings,
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    command: Sequence[str] = (),
+    earlier: SavedRun | None = None,
+) -> Discovery:
+    """What ``discover`` does, for settings that are made already.
+
+    ``earlier`` is a finished run to go on from: its method and ids, these images.
+    """
+    clock = Clock()
+    if settings.labels is not None:
+        read_labels(settings.labels)
+    if settings.threads is not None:
+        import torch
+
+        torch.set_num_threads(settings.threads)
+    opened = open_source(source)
+    temporary = None if out is not None else tempfile.TemporaryDirectory(prefix="ttgcd-")
+    folder = Path(temporary.name) / "run" if temporary is not None else Path(out or "")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        inputs = prepare(opened, settings) if earlier is None else _prepared(opened, earlier)
+        task, method = inputs.task, settings.make_method()
+        summary = StreamSummary(task.n_known, task.novel or 0, seed=settings.seed)
+
+        def say(text: str) -> None:
+            inputs.notes.append(text)
+            if (aloud := getattr(progress, "say", None)) is not None:
+                aloud(text)
+
+        def finishing(run: FolderRun) -> None:
+            said = {str(w.message) for w in caught if issubclass(w.category, UserWarning)}
+            notes = inputs.notes + counted(run) + sorted(said)
+            if earlier is None:
+                buffered = getattr(method, "warmup", 0)
+                notes += late_classes_of(run.out / "assignments.parquet", buffered, task.known)
+            write_outcome(run, method, inputs, summary, clock, command, notes, progress)
+
+        run_to_folder(
+            method,
+            task,
+            inputs.stream,
+            folder,
+            _identity(settings, inputs, earlier),
+            sinks=[summary],
+            resume=resume,
+            overwrite=overwrite,
+            finishing=finishing,
+            say=say,
+            progress=progress,
+            begins_with=None if earlier is None else earlier.method_state(),
+        )
+    return Discovery(folder, temporary)
+
+
+def go_on(
+    earlier: str | Path,
+    images: Spec,
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    command: Sequence[str] = (),
+) -> Discovery:
+    """Further images on top of a finished run: answered, learned from, ids as they were."""
+    saved = SavedRun(earlier)
+    return run_discovery(
+        images,
+        saved.settings,
+        out=out,
+        resume=resume,
+        overwrite=overwrite,
+        progress=progress,
+        command=command,
+        earlier=saved,
+    )
+
+
+def load(out: str | Path) -> Discovery:
+    """The discovery in a folder: look at it, ``predict``, ``update``, ``save``."""
+    SavedRun(out)  # a folder without a whole run is refused here, not at the first use
+    return Discovery(Path(out))
+
+
+def _prepared(source: Source, earlier: SavedRun) -> Inputs:
+    """The earlier run's task on another source."""
+    task = earlier.task()
+    earlier.check_kind(source.kind, task)
+    notes = [*source.notes(), f"going on from the {earlier.record['samples']:,} samples before"]
+    return Inputs(source, task, earlier.settings, notes)
+
+
+def _identity(settings: Settings, inputs: Inputs, earlier: SavedRun | None) -> dict[str, Any]:
+    """What must be equal for a run to be continued: contents by their hashes, no paths."""
+    vlm = inputs.task.vlm
+    described = {k: v for k, v in settings.describe().items() if k not in ("model", "anchors")}
+    return {
+        **described,
+        "model_fingerprint": None if vlm is None else vlm.fingerprint,
+        "input": inputs.source.fingerprint(),
+        "anchors": hashlib.sha256(inputs.task.anchors.tobytes()).hexdigest(),
+        **({} if earlier is None else {"earlier": _hash(earlier.method_state())}),
+    }
+
+
+def _hash(state: State) -> str:
+    digest = hashlib.sha256(str(state.values["seen"]).encode())
+    for name, array in sorted(state.arrays.items()):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
