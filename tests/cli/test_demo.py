@@ -41,7 +41,7 @@ def test_stopped_it_names_an_option_that_it_has_and_leaves_no_labels(
             seen["labels"] = len(list(csv.DictReader(file)))
         raise Interrupted(signal.SIGINT)
 
-    monkeypatch.setattr("ttgcd.bench.demo.discover", stopped)
+    monkeypatch.setattr("ttgcd.bench.demo.run_discovery", stopped)
     monkeypatch.chdir(tmp_path)
     assert demo() == 130
     assert "go on with --resume" in capsys.readouterr().err

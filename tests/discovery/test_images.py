@@ -132,10 +132,10 @@ def test_a_shuffled_run_is_the_seeds_and_covers_everything(place: Path, tmp_path
 def test_novel_categories_get_names_from_the_vocabulary_but_no_known_one(place, tmp_path) -> None:
     found = discover(place / "photos", out=tmp_path / "out", **options(place))
     for category in found.categories:
-        if category["kind"] == "novel":
-            assert set(category["suggested_names"]) == {"cat", "dog", "tree"}
+        if category.kind == "novel":
+            assert set(category.suggested_names) == {"cat", "dog", "tree"}
         else:
-            assert category["suggested_names"] == []
+            assert category.suggested_names == ()
 
 
 def test_the_report_shows_the_pictures(place: Path, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_the_report_shows_the_pictures(place: Path, tmp_path: Path) -> None:
 
 def test_known_only(place: Path, tmp_path: Path) -> None:
     found = discover(place / "photos", out=tmp_path / "o", **{**options(place), "novel": 0})
-    assert {c["kind"] for c in found.categories} == {"known"}
+    assert {c.kind for c in found.categories} == {"known"}
 
 
 @pytest.mark.parametrize(

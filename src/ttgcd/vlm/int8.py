@@ -41,7 +41,7 @@ class Int8Linear(nn.Module):
 def int8_copy(module: nn.Module) -> nn.Module:
     """`module` with all its `nn.Linear` in int8; every other parameter is shared with it."""
     if any(parameter.device.type != "cpu" for parameter in module.parameters()):
-        raise InputError("precision int8 is for the CPU; on a GPU leave --precision at its default")
+        raise InputError("precision int8 is for the CPU; on a GPU leave `precision=fp32`")
     shared = {id(p): p for p in [*module.parameters(), *module.buffers()]}
     twin = copy.deepcopy(module, shared)  # type: ignore[arg-type]
     for parent in list(twin.modules()):

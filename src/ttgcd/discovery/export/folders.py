@@ -62,7 +62,7 @@ def _hard_link(path: Path, place: Path) -> None:
     except OSError as error:
         raise InputError(
             f"cannot make a hard link to {str(path)!r} ({error.strerror}): the target must be on "
-            "the same file system, or use --how symlink or --how copy"
+            "the same file system, or use `how=symlink` or `how=copy`"
         ) from None
 
 
@@ -76,7 +76,9 @@ def whole(target: Path) -> Iterator[Path]:
         try:
             yield unfinished
             if os.path.lexists(target):
-                raise InputError(f"{str(target)!r} has appeared meanwhile: choose another --out")
+                raise InputError(
+                    f"{str(target)!r} has appeared meanwhile: choose another `out=...`"
+                )
             os.rename(unfinished, target)
             sync_folder(target.parent)
         except BaseException:

@@ -65,7 +65,7 @@ class Items:
             if source.kind != "images":
                 source.close()
                 raise InputError(
-                    "the run read embeddings: there are no images to export, use --to csv"
+                    "the run read embeddings: there are no images to export, use `to=csv`"
                 )
             positions = {source.id(position): position for position in range(len(source))}
             missing = [item.id for item in self._items if item.id not in positions]
@@ -73,7 +73,7 @@ class Items:
                 source.close()
                 raise InputError(
                     f"{len(missing)} images of the run are not in {str(self._location())!r}, the "
-                    f"first: {missing[0]!r}. Give the place of the images with --source"
+                    f"first: {missing[0]!r}. Give the place of the images with `source=...`"
                 )
             self._opened, self._positions = source, positions
         return self._opened
@@ -89,7 +89,7 @@ class Items:
         if not isinstance(location, str):
             raise InputError(
                 f"{str(self.out)!r} does not tell where its images are: give their place with "
-                "--source"
+                "`source=...`"
             )
         return location
 
@@ -99,7 +99,7 @@ class Items:
         if not isinstance(source, Files):
             raise InputError(
                 "the images of this run are not files of their own (tar, parquet or arrays): use "
-                "--how copy, imagefolder or webdataset"
+                "`how=copy`, imagefolder or webdataset"
             )
         return Path(source.path(self._positions[item.id]))
 
@@ -139,7 +139,7 @@ class Items:
         """An InputError for a place that exists, or lies in the images or in the run's folder."""
         if os.path.lexists(target):
             raise InputError(
-                f"{str(target)!r} exists: exports never overwrite, choose another --out"
+                f"{str(target)!r} exists: exports never overwrite, choose another `out=...`"
             )
         real = os.path.realpath(target)
         places = [str(self.out)]
