@@ -45,6 +45,7 @@ def discover(
     anchors: str | np.ndarray | None = None,
     vocabulary: str | Sequence[str] | None = None,
     labels: str | None = None,
+    abstain: float | None = None,
     method: str | None = None,
     preset: str | None = None,
     changes: Mapping[str, Any] | None = None,
@@ -83,6 +84,8 @@ def discover(
         Words to suggest names for novel categories from; "none" for no names.
     labels
         CSV id,label of true names, for scoring only.
+    abstain
+        Answers with a confidence below this go to a pile for review.
     method, preset, changes
         A registered method or ``module:Class``; or a named configuration; and single options of it.
     batch_size, seed, shuffle
@@ -113,6 +116,7 @@ def discover(
         anchors=anchors,
         vocabulary=vocabulary,
         labels=labels,
+        abstain=abstain,
         method=method,
         preset=preset,
         changes=changes or {},
