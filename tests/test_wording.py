@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import doctest
 import re
 from pathlib import Path
 
@@ -13,10 +12,6 @@ from ttgcd import wording
 ROOT = Path(ttgcd.__file__).parent
 #: rooms that the command line alone calls, and messages that name a whole command
 SPEAK_OPTIONS = ("cli", "bench", "datasets")
-
-
-def test_the_examples() -> None:
-    assert doctest.testmod(wording).failed == 0
 
 
 def test_no_message_of_the_library_names_an_option_of_the_command_line() -> None:

@@ -35,7 +35,7 @@ def test_stopped_it_names_an_option_that_it_has_and_leaves_no_labels(
 ) -> None:
     seen = {}
 
-    def stopped(source, *, settings, **options):
+    def stopped(source, settings, **options):
         seen.update(options)
         with open(settings.labels, newline="", encoding="utf-8") as file:
             seen["labels"] = len(list(csv.DictReader(file)))

@@ -15,6 +15,7 @@ import ttgcd
 from tests.methods.test_pact import unit, world
 from ttgcd.cli import main
 from ttgcd.methods.registry import METHODS
+from ttgcd.streams.arrays import ArraySource, Rows
 
 QUICK = {"warmup": 64, "epochs": 1}
 
@@ -78,6 +79,25 @@ def test_what_is_no_image_is_set_aside_with_the_reason(pictures, tmp_path) -> No
     assert (
         "file not found" in reasons and "int is no image" in reasons and "(3, 4, 5, 6)" in reasons
     )
+
+
+class Counting(ArraySource):
+    """Counts how often a sample is read for the stream."""
+
+    reads = 0
+
+    def read_many(self, positions):
+        Counting.reads += len(positions)
+        return super().read_many(positions)
+
+
+@pytest.mark.parametrize("novel", [3, "auto"])
+def test_each_image_is_read_once_for_the_stream(pictures, novel, monkeypatch) -> None:
+    """Also when the number of novel categories is estimated on the way."""
+    monkeypatch.setattr("ttgcd.discovery.outcome.write_report", lambda *args, **options: None)
+    Counting.reads = 0
+    found_in(Counting(Rows(pictures)), novel=novel)
+    assert Counting.reads == len(pictures) + 1  # one more to see that there is an image at all
 
 
 @pytest.mark.parametrize("source", [[], iter([]), {"a": 1}, 5, {1, 2}])

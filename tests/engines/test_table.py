@@ -143,3 +143,14 @@ def test_a_method_that_breaks_its_word_is_caught(tmp_path):
     table.write(batch(2, 2), rows(2, [0]))
     with pytest.raises(RuntimeError, match="no answer for sample 's3'"):
         table.finish(tmp_path / "assignments.parquet")
+
+
+def test_arriving_is_linear_in_what_waits(tmp_path):
+    """Rows that wait for a last word are not copied again for every batch."""
+    table = AssignmentTable(tmp_path / "parts", ("cat",))
+    moves, column = 0, None
+    for start in range(4000):
+        table.write(batch(start, 1), rows(start, [0], final=False))
+        moves += table._rows["category"] is not column
+        column = table._rows["category"]
+    assert moves <= 14

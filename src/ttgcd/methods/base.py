@@ -229,6 +229,8 @@ class Method(ABC):
         for name, value in self._learned().items():
             if isinstance(value, np.ndarray):
                 arrays[name] = value.copy()
+            elif isinstance(value, np.generic):
+                values[name] = value.item()
             elif isinstance(value, (bool, int, float, str, list, dict, type(None))):
                 values[name] = value
             else:
