@@ -110,6 +110,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="fp32",
         help="int8 encodes about twice as fast on a CPU, at a small loss of accuracy",
     )
+    scale = parser.add_argument_group("scale")
+    scale.add_argument(
+        "--engine",
+        choices=("local", "ray"),
+        default="local",
+        help="ray: read and encode on a pool of workers, with the same result (default: local)",
+    )
+    scale.add_argument("--workers", type=int, metavar="N", help="of the pool (default: all cores)")
+    scale.add_argument(
+        "--ray-address", metavar="ADDRESS", help="auto or ray://host:10001 (default: start one)"
+    )
+    scale.add_argument(
+        "--sync-every",
+        type=int,
+        metavar="N",
+        help="throughput mode: workers answer N batches each before prototypes are merged",
+    )
     run = parser.add_argument_group("run")
     run.add_argument("--resume", action="store_true", help="go on with an interrupted run")
     run.add_argument("--overwrite", action="store_true", help="replace what is in --out")
@@ -172,6 +189,7 @@ def _go_on(args: argparse.Namespace) -> int:
 
 def _with_progress(args: argparse.Namespace, discover: Any) -> int:
     from ttgcd.cli.progress import Progress
+    from ttgcd.discovery.engine import Engine
     from ttgcd.wording import as_options
 
     progress = None if args.quiet else Progress()
@@ -179,6 +197,7 @@ def _with_progress(args: argparse.Namespace, discover: Any) -> int:
         found = discover(
             resume=args.resume,
             overwrite=args.overwrite,
+            engine=Engine(args.engine, args.workers, args.ray_address, args.sync_every),
             progress=progress,
             command=["ttgcd", *sys.argv[1:]],
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Protocol
 
@@ -39,6 +39,13 @@ class FeatureStore(Protocol):
     """Keeps the features of all samples, for methods that answer again."""
 
     def read(self, start: int, stop: int) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class Answered(Batch):
+    """A batch that a copy of the method has observed elsewhere (``engines/rounds.py``)."""
+
+    answer: Answer = field(default_factory=Answer.empty)
 
 
 class Session:
@@ -141,6 +148,9 @@ class Session:
         self.finish()
 
     def _observe(self, batch: Batch) -> Answer:
+        if isinstance(batch, Answered):
+            self._deliver(batch, batch.answer)
+            return batch.answer
         with self._timed("encode"):
             ready = self._encoded(batch, self.encoder)
         if self.method.wants_count:

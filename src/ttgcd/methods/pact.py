@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -365,6 +365,27 @@ class Pact(Buffered):
             ],
             "realign_losses": [float(loss) for loss in self.losses],
         }
+
+    # -- copies that went different ways (engines/rounds.py) ----------------------------------
+
+    @property
+    def mergeable(self) -> bool:
+        return self.begun and self.continual_lr == 0
+
+    def merge(self, shards: Sequence[State], samples: int) -> None:
+        """Take in what copies of this state have learned from ``samples`` further samples."""
+        assert self.bank is not None
+        learned = [
+            PrototypeBank(
+                state.arrays["learned/known_prototypes"],
+                state.arrays["learned/evidence"],
+                state.arrays["learned/novel_prototypes"],
+                self.evidence_min,
+            )
+            for state in shards
+        ]
+        self.bank = self.bank.merged(learned)
+        self.seen += samples
 
     # -- memory -------------------------------------------------------------------------------
 

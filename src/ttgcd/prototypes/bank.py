@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,6 +94,29 @@ class PrototypeBank:
                 len(self.novel),
             )
             self.novel = _move(self.novel, sums, novel_rate)
+
+    def merged(self, copies: Sequence[PrototypeBank]) -> PrototypeBank:
+        """One bank from copies of this one that have learned from different samples.
+
+        A prototype becomes the mean direction of the copies that moved it, evidence gains what
+        all of them gained (Eq. 12 is a sum, so that part is exact).
+        """
+
+        def meet(here: np.ndarray, there: list[np.ndarray]) -> np.ndarray:
+            moved = [np.any(other != here, axis=1, keepdims=True) for other in there]
+            parts = [np.where(m, other.astype(np.float64), 0) for m, other in zip(moved, there)]
+            mean = normalise(np.sum(parts, axis=0))
+            return np.where(np.any(moved, axis=0), mean, here).astype(np.float32)
+
+        finite = np.isfinite(self.evidence)
+        start = np.where(finite, self.evidence, 0.0)
+        gained = sum(np.where(finite, copy.evidence, 0.0) - start for copy in copies)
+        return PrototypeBank(
+            meet(self.known, [copy.known for copy in copies]),
+            np.where(finite, start + gained, self.evidence),
+            meet(self.novel, [copy.novel for copy in copies]),
+            self.evidence_min,
+        )
 
 
 def _move(prototypes: np.ndarray, sums: np.ndarray, rate: float) -> np.ndarray:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ttgcd.engines.cluster.worker import Model, Range, Worker
+from ttgcd.engines.cluster.worker import Model, Range, ShardRange, Worker
 from ttgcd.errors import InputError
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ class EncoderPool:
     model
         What every worker loads, once; None for streams of embeddings.
     workers
-        How many; each takes ``threads`` cores of the cluster, and ``gpus`` of its GPUs.
+        How many; each takes ``threads`` cores of the cluster, and ``gpus`` of its GPUs. None:
+        as many as the cluster has room for.
     address
         An existing cluster ("auto", "ray://host:10001", "host:6379"); None starts one here, and
         stops it when the pool is closed.
@@ -88,16 +89,21 @@ class EncoderPool:
     def __init__(
         self,
         model: Model | None,
-        workers: int,
+        workers: int | None = None,
         *,
         address: str | None = None,
         threads: int = 1,
         gpus: float = 0,
     ) -> None:
-        if workers < 1:
+        if workers is not None and workers < 1:
             raise InputError(f"workers must be 1 or more, got {workers}")
-        self._started_ray = connect(address, workers * threads)
+        cores = workers * threads if workers else os.cpu_count() or 1
+        self._started_ray = connect(address, cores)
         ray = require_ray()
+        if workers is None:
+            room = ray.cluster_resources()
+            fit = room.get("CPU", 0) // threads
+            workers = max(1, int(min(fit, room.get("GPU", 0) // gpus) if gpus else fit))
         self.workers = workers
         self.replaced = 0  # workers that were lost
         self._lock = threading.Lock()
@@ -111,13 +117,14 @@ class EncoderPool:
             self._actors.append(self._make(*self._arguments))
             self._greetings.append(self._actors[-1].process.remote())
 
-    def submit(self, work: Range) -> Ticket:
+    def submit(self, work: Range | ShardRange) -> Ticket:
         """Hand a range to the worker with the least to do."""
         with self._lock:
             number = min(range(self.workers), key=self._burden)
             self._waiting[number] += 1
             actor = self._actors[number]
-        return Ticket(actor.encode.remote(work), number, actor)
+        call = actor.encode if isinstance(work, Range) else actor.observe
+        return Ticket(call.remote(work), number, actor)
 
     def _burden(self, number: int) -> tuple[bool, int]:
         greeting = self._greetings[number]

@@ -124,8 +124,7 @@ class PooledStream(Stream):
     # -- the plan -----------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        ray = require_ray()
-        self._reference = [ray.put(self._facts)]
+        self._reference = [shared(self._facts)]
         self._version, self._fingerprint = 0, ""
         self._norms: Norms | None = None
         self._norms_reference: list[Any] = []
@@ -284,11 +283,7 @@ class PooledStream(Stream):
     def _lost(self, place: int, ticket: Ticket, error: Exception) -> None:
         self._failures += 1
         if self._failures > MOST_FAILURES * AHEAD * self.pool.workers:
-            reason = str(error).strip().splitlines()[0]
-            raise InputError(
-                f"workers of the pool died {self._failures} times in a row ({reason}): too little "
-                "memory on a node, perhaps; go on with `resume=True` and fewer workers"
-            )
+            raise unusable(self._failures, error)
         asked = self._asked.get(place)
         if asked is None or place in self._done:
             return
@@ -313,6 +308,25 @@ class PooledStream(Stream):
             if start not in self._done and {ticket.number for ticket in other.tickets} <= slow:
                 other.since = time.monotonic()
                 self._ask(start)
+
+
+def shared(facts: StreamFacts) -> Any:
+    """A reference under which workers find the source."""
+    try:
+        return require_ray().put(facts)
+    except TypeError as error:
+        raise InputError(
+            f"this kind of source cannot be sent to workers ({error}): give files, or an array"
+        ) from None
+
+
+def unusable(failures: int, error: Exception) -> InputError:
+    """Workers die faster than they work."""
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return InputError(
+        f"workers of the pool died {failures} times in a row ({reason}): too little memory on a "
+        "node, perhaps; go on with `resume=True` and fewer workers"
+    )
 
 
 def _no_pixels_here(image: np.ndarray) -> Any:

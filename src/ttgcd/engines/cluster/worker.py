@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ttgcd.engines.rounds import Shard, ShardDone, observe_shard
 from ttgcd.errors import InputError
+from ttgcd.methods.base import Method, Task
 from ttgcd.streams.base import Batch, Rejected, Source
 from ttgcd.streams.decode import MAX_PIXELS
 from ttgcd.streams.stream import Stream
@@ -78,6 +80,17 @@ class Range:
 
 
 @dataclass(frozen=True)
+class ShardRange:
+    """A shard of a round (``engines/rounds.py``) and the method that is to observe it."""
+
+    work: Range
+    shard: Shard
+    method: type[Method]
+    config: dict[str, Any]
+    task: Task
+
+
+@dataclass(frozen=True)
 class Done:
     """What a worker found from a place on. ``batch`` is None when every sample was set aside."""
 
@@ -125,6 +138,16 @@ class Worker:
             rejected=tuple(stream.rejected),
             seconds=time.perf_counter() - began,
         )
+
+    def observe(self, given: ShardRange) -> ShardDone:
+        """Read, decode, encode and answer one shard."""
+        facts, stream = self._stream(given.work)
+        encoder = None if self._vlm is None else self._encoder(given.work, facts.precision)
+        if stream.source.kind == "embeddings":
+            encoder = None
+        method = given.method(**given.config)
+        method.start(given.task)
+        return observe_shard(method, stream, encoder, given.shard)
 
     def process(self) -> int:
         """Answers once the weights are there."""
