@@ -37,6 +37,26 @@ def check_count(novel: int, samples: int) -> list[str]:
     return []
 
 
+def sorted_by_folder(ids: Sequence[str], buffered: int) -> list[str]:
+    """Say when the samples that the method adapts to come from few of the folders.
+
+    ``ids`` are in stream order. In a folder sorted by class the first ones are the first classes.
+
+    >>> sorted_by_folder([f"{name}/{n}.jpg" for name in "abcdef" for n in range(50)], 100)[0][:65]
+    'the first 100 samples, which the method adapts to, are from 2 of '
+    """
+    if not 0 < buffered < len(ids):
+        return []
+    folders = [id.rpartition("/")[0] for id in ids]
+    among_first, all_of_them = len(set(folders[:buffered])), len(set(folders))
+    if all_of_them < 3 or among_first > 0.6 * all_of_them:
+        return []
+    return [
+        f"the first {buffered:,} samples, which the method adapts to, are from {among_first} of "
+        f"{all_of_them} folders: if these are classes, read them in random order (`shuffle=True`)"
+    ]
+
+
 def late_classes(categories: np.ndarray, buffered: int, known: Sequence[str]) -> list[str]:
     """Known classes whose samples all came after the first ``buffered`` ones.
 
