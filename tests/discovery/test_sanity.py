@@ -52,6 +52,24 @@ def test_classes_that_came_after_the_buffer_are_named(sorted_stream: list[str], 
     assert "not among the first" not in capsys.readouterr().out
 
 
+def test_a_folder_sorted_by_class_is_seen_before_the_run(tmp_path: Path, capsys) -> None:
+    from PIL import Image
+
+    for number, name in enumerate(("ant", "bee", "cat", "dog")):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for shade in range(6):
+            image = Image.new("RGB", (32, 32), (60 * number, 40 * shade, 90))
+            image.save(tmp_path / "photos" / name / f"{shade}.png")
+    command = ["discover", str(tmp_path / "photos"), "--known", "ant,bee", "--novel", "2"]
+    command += ["--model", "mini", "--preset", "paper", "--epochs", "0", "--warmup", "8"]
+    assert main([*command, "--out", str(tmp_path / "a")]) == 0
+    said = capsys.readouterr()
+    assert "the first 8 samples, which the method adapts to, are from 2 of 4 folders" in said.err
+    assert "are from 2 of 4 folders" in said.out and "(--shuffle)" in said.out
+    assert main([*command, "--shuffle", "--out", str(tmp_path / "b")]) == 0
+    assert "of 4 folders" not in capsys.readouterr().out
+
+
 def test_few_and_absent_classes_are_no_matter() -> None:
     categories = np.array([0] * 50 + [1] * 3)
     assert late_classes(categories, 20, ["a", "b", "c"]) == []

@@ -18,7 +18,7 @@ from ttgcd.discovery.found import Discovery
 from ttgcd.discovery.inputs import Inputs, prepare
 from ttgcd.discovery.options import explained
 from ttgcd.discovery.outcome import counted, write_outcome
-from ttgcd.discovery.sanity import late_classes_of
+from ttgcd.discovery.sanity import late_classes_of, sorted_by_folder
 from ttgcd.discovery.saved import SavedRun
 from ttgcd.discovery.settings import DEFAULT_MODEL, Settings
 from ttgcd.engines.folder import FolderRun, run_to_folder
@@ -184,6 +184,11 @@ def run_discovery(
             inputs.notes.append(text)
             if (aloud := getattr(progress, "say", None)) is not None:
                 aloud(text)
+
+        if earlier is None and not settings.shuffle and opened.kind == "images":
+            ids = [opened.id(position) for position in range(len(opened))]
+            for note in sorted_by_folder(ids, getattr(method, "warmup", 0)):
+                say(note)
 
         def finishing(run: FolderRun) -> None:
             said = {str(w.message) for w in caught if issubclass(w.category, UserWarning)}
