@@ -222,3 +222,11 @@ def test_the_command_prints_the_table(cifar, model, tmp_path, capsys):
     assert main(["bench", "run", "main", "--seeds", "x"]) == 2
     assert main(["bench", "run", "main", "--limit", "0"]) == 2
     assert main(["bench", "table", "main", "--results", str(tmp_path / "none")]) == 2
+
+
+def test_clicks_are_measured_and_not_taken_from_rows_without_them(model, go):
+    go(chosen(model, streams=["fog"]))
+    outcome, rows = go(chosen(model, "clicks", streams=["fog"]))
+    assert outcome.measured == 1 and outcome.taken_over == 0
+    assert rows[0]["after_0"] == pytest.approx(rows[0]["metrics"]["all"])
+    assert rows[0]["after_0"] <= rows[0]["after_10"] <= rows[0]["after_50"]

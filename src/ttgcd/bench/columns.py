@@ -13,7 +13,10 @@ from ttgcd.bench.results import Row
 NAN = float("nan")
 AVERAGE = "average"
 HALVES = "halves"
+#: All after so many corrections of a simulated user (``ttgcd.bench.clicks``).
+CLICKS = {f"after_{n}": n for n in (0, 5, 10, 20, 50)}
 METRIC_NAMES = {
+    **{metric: f"{n} corrections" for metric, n in CLICKS.items()},
     "all": "All",
     "known": "Known",
     "novel": "Novel",

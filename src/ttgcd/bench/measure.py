@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ttgcd.bench.clicks import after_clicks
 from ttgcd.bench.clock import BatchClock
+from ttgcd.bench.columns import CLICKS
 from ttgcd.bench.encodings import forget, keeping_encodings, saved_seconds
 from ttgcd.bench.images import Decoded, as_decoded, choose
 from ttgcd.bench.memory import PeakMemory
 from ttgcd.bench.realigned import RealignedOnDisk
 from ttgcd.bench.results import Job, Row
 from ttgcd.datasets import Benchmark, load_benchmark
+from ttgcd.engines.features import FeaturesInMemory
 from ttgcd.engines.first import first_features
 from ttgcd.engines.local import run
+from ttgcd.engines.session import Sink
 from ttgcd.evaluation import accuracy_by_part, score_stream
 from ttgcd.methods.base import Caller, Task
 from ttgcd.methods.registry import load_method
@@ -163,7 +167,9 @@ class Bench:
         realigned_before, before = self._realigned.saved, saved()
         caller = Caller()
         caller.realigned = None if self._cost else self._realigned
-        result = run(method, task, clock, sinks=[clock], caller=caller)
+        features = FeaturesInMemory()
+        sinks: list[Sink] = [clock, features] if job.clicks else [clock]
+        result = run(method, task, clock, sinks=sinks, caller=caller)
         # A row's method is charged with its encoding, read back or not; once.
         result.timings["method"] += result.timings.pop("encode") + saved() - before
         stream_gb = _gigabytes(clock.stream_bytes(), source)
@@ -178,9 +184,15 @@ class Bench:
             alone["forwards"] = 1000 * steady / alone["forward_ms"]
             alone["other_ms"] = 1000 * steady - alone["forward_ms"]
             alone["memory_ratio"] = (stream_gb or 0.0) / alone["encoder_gb"]
+        clicked = {}
+        if job.clicks:
+            rows = features.array()
+            found = after_clicks(rows, result.category, true, n_known, tuple(CLICKS.values()))
+            clicked = {f"after_{n}": 100 * value for n, value in found.items()}
         return {
             **asdict(job),
             **alone,
+            **clicked,
             "run_id": job.run_id,
             "metrics": scores.as_percent(),
             "deciles": [100 * part.all for part in parts],

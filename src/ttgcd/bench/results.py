@@ -34,11 +34,14 @@ class Job:
     batch_size: int = 128
     config: dict[str, Any] = field(default_factory=dict)  # the method's whole configuration
     options: dict[str, Any] = field(default_factory=dict)  # of the benchmark
+    clicks: bool = False  # whether a simulated user corrects the answers
 
     @property
     def run_id(self) -> str:
         """Equal for jobs that would measure the same thing, in whichever experiment."""
         what = {k: v for k, v in asdict(self).items() if k not in ("experiment", "label")}
+        if not self.clicks:
+            del what["clicks"]  # rows that were measured before there were clicks keep their id
         text = json.dumps(what, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ttgcd.bench.columns import CLICKS
 from ttgcd.bench.experiment import Experiment, Target
 from ttgcd.bench.manifest import conditions, save_manifest
 from ttgcd.bench.results import Job, ResultsFile, Row, open_results, read_results
@@ -83,6 +84,7 @@ def plan(experiment: Experiment, settings: Settings, say: Say) -> list[Job]:
                         batch_size=settings.batch_size,
                         config=configs[variant.label],
                         options=target.options,
+                        clicks=any(metric in CLICKS for metric in experiment.metrics),
                     )
                     for variant in experiment.variants
                     for seed in experiment.seeds
