@@ -1,6 +1,6 @@
 """Calibration of the confidence column, beside raw softmax; ``--fit`` makes the shipped weights.
 
-    python benchmarks/confidence.py --data data [--methods pact,kmeans] [--fit]
+    python benchmarks/confidence.py --data data [--methods scout,paper] [--fit]
 
 Streams of mini's features without re-alignment. The weights are fitted on the development streams
 (IconShift line, emoji, engraved; CIFAR-10-C fog, gaussian_noise, jpeg_compression) and judged on
@@ -24,7 +24,7 @@ from ttgcd.datasets import load_benchmark
 from ttgcd.engines.local import run
 from ttgcd.evaluation.calibration import answers_right, expected_calibration_error, reliability
 from ttgcd.methods.base import Task
-from ttgcd.methods.registry import load_method
+from ttgcd.methods.registry import PRESETS, load_method, load_preset
 from ttgcd.prototypes.confidence import Logistic, StreamFacts, confidence
 from ttgcd.streams.base import Batch
 from ttgcd.vlm import load_vlm
@@ -35,7 +35,7 @@ DEVELOPMENT = {
     "cifar10-c": ("fog", "gaussian_noise", "jpeg_compression"),
 }
 #: Methods whose answers on the development streams the weights are fitted on.
-FITTED_ON = ("pact:paper", "pact:robust")
+FITTED_ON = ("scout", "paper", "robust")
 
 
 def batches(features: np.ndarray) -> list[Batch]:
@@ -50,9 +50,9 @@ def batches(features: np.ndarray) -> list[Batch]:
 
 
 def answers(spec: str, features: np.ndarray, task: Task) -> np.ndarray:
-    """Final categories of a method, "name" or "name:preset"."""
-    name, _, preset = spec.partition(":")
-    return np.asarray(run(load_method(name, preset or None), task, batches(features)).category)
+    """Final categories of a preset, or of a method by its name."""
+    method = load_preset(spec) if spec in PRESETS else load_method(spec)
+    return np.asarray(run(method, task, batches(features)).category)
 
 
 def fit(parts: list[tuple[np.ndarray, np.ndarray]]) -> Logistic:

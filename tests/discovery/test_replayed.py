@@ -13,6 +13,7 @@ import pytest
 from ttgcd.cli import main
 from ttgcd.discovery.edits import Edit, EditedFolder
 from ttgcd.discovery.review import UNSURE
+from ttgcd.errors import InputError
 from ttgcd.evaluation.files import evaluate_files
 
 
@@ -104,3 +105,51 @@ def test_an_edited_run_is_scored_like_any_other(world: Path) -> None:
     folder.edit(folder.in_two(5))
     after = evaluate_files(world / "out", world / "labels.csv").scores.as_percent()["all"]
     assert after != before and 0 < after <= 100
+
+
+def test_the_verbs_of_a_discovery_change_its_files_at_once(world: Path) -> None:
+    import ttgcd
+
+    rows, anchors = np.load(world / "rows.npy"), np.load(world / "anchors.npy")
+    found = ttgcd.discover(
+        rows, known=["a", "b", "c"], anchors=anchors, novel=3, out=world / "out", preset="paper"
+    )
+    first = (world / "out" / "assignments.parquet").read_bytes()
+    page = (world / "out" / "report.html").read_bytes()
+    found.rename(4, "moose")
+    new = found.split(5, name="calf")
+    found.merge(3, 4)
+    found.hide(new)
+    image = found.assignments()[0]["id"]
+    found.move([image], 1)
+    by_id = {category.id: category for category in found.categories}
+    assert by_id[4].name == "moose" and by_id[new].name == "calf" and by_id[3].merged_into == 4
+    assert found.assignments()[0]["category"] == 1
+    assert b"moose" in (world / "out" / "report.html").read_bytes()
+    again = ttgcd.load(world / "out")
+    assert [edit.op for edit in again.edits()] == ["rename", "split", "merge", "hide", "move"]
+    assert again.export("csv", world / "rows.csv").images < 200  # the hidden ones stay behind
+    for _ in range(5):
+        again.undo()
+    assert (world / "out" / "assignments.parquet").read_bytes() == first
+    assert (world / "out" / "report.html").read_bytes() == page
+    assert again.redo().op == "rename"
+    with pytest.raises(InputError, match="no known class 'wolf'"):
+        found.mark(3, "wolf")
+
+
+def test_edits_go_along_when_a_run_goes_on(world: Path) -> None:
+    import ttgcd
+
+    rows, anchors = np.load(world / "rows.npy"), np.load(world / "anchors.npy")
+    found = ttgcd.discover(
+        rows[:140], known=["a", "b", "c"], anchors=anchors, novel=3, out=world / "out"
+    )
+    novel = [category.id for category in found.categories if category.kind == "novel"]
+    found.rename(novel[0], "moose")
+    found.move([found.assignments()[0]["id"]], 0)
+    more = found.update(rows[140:], out=world / "more")
+    assert {c.id: c.name for c in more.categories}[novel[0]] == "moose"
+    assert [edit.op for edit in more.edits()] == ["rename", "move"]
+    table = found.predict(rows[140:])
+    assert set(table.column("name").to_pylist()) <= {c.name for c in found.categories}

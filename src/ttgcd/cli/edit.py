@@ -84,7 +84,7 @@ def _edit(folder: EditedFolder, args: argparse.Namespace) -> Edit:
     elif hasattr(args, "images"):
         said["images"] = _images(args.images)
     if args.action == "mark":
-        said["into"] = _known(folder, args.known)
+        said["into"] = folder.known_class(args.known)
     return parse(said, "ttgcd edit")
 
 
@@ -94,19 +94,6 @@ def _images(given: list[str]) -> list[str]:
     if len(given) == 1 and given[0].startswith("@"):
         return list(read_names(given[0]))
     return given
-
-
-def _known(folder: EditedFolder, given: str) -> int:
-    from ttgcd.errors import InputError
-
-    known = [c for c in folder.replayed().categories if c["kind"] == "known"]
-    for category in known:
-        if category["name"].casefold() == given.casefold() or str(category["id"]) == given:
-            return int(category["id"])
-    raise InputError(
-        f"no known class {given!r}: it is one of {', '.join(c['name'] for c in known)}; "
-        "give a new category its name with rename"
-    )
 
 
 def _show(folder: EditedFolder) -> None:

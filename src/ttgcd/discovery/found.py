@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ttgcd.discovery.edits.verbs import Editable
 from ttgcd.discovery.sanity import accuracy_contradicts
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Category
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 ROWS, CATEGORIES, RUN, REPORT = "assignments.parquet", "categories.json", "run.json", "report.html"
 
 
-class Discovery:
+class Discovery(Editable):
     """A finished discovery.
 
     Attributes
@@ -133,11 +134,13 @@ class Discovery:
         """A summary for people."""
         found = [c for c in self.categories if c.count]
         novel = [c for c in found if c.kind == "novel"]
-        in_novel = sum(c.count for c in novel)
+        known = [c for c in found if c.kind == "known"]
+        unsure = sum(c.count for c in found if c.kind == "unsure")
         lines = [f"note: {note}" for note in self.notes]
         lines.append(
-            f"{self.samples:,} samples: {self.samples - in_novel:,} in "
-            f"{len(found) - len(novel)} known classes, {in_novel:,} in {len(novel)} novel ones"
+            f"{self.samples:,} samples: {sum(c.count for c in known):,} in {len(known)} known "
+            f"classes, {sum(c.count for c in novel):,} in {len(novel)} novel ones"
+            + (f"; {unsure:,} to review (review.csv)" if unsure else "")
             + (f"; {self.rejected:,} set aside (rejected.csv)" if self.rejected else "")
         )
         lines += _listed(novel)

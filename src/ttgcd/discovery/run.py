@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ttgcd.discovery.edits.folder import carry_over
 from ttgcd.discovery.engine import LOCAL, Engine, Kind
 from ttgcd.discovery.found import Discovery
 from ttgcd.discovery.inputs import Inputs, prepare
@@ -196,6 +197,8 @@ def run_discovery(
             if earlier is None:
                 buffered = getattr(method, "warmup", 0)
                 notes += late_classes_of(run.out / "assignments.parquet", buffered, task.known)
+            else:
+                carry_over(earlier.out, run.out)
             write_outcome(run, method, inputs, summary, clock, command, notes, progress)
 
         with engine.streams(inputs, method) as (make_stream, decides):

@@ -32,7 +32,7 @@ from ttgcd.storage.state_files import load_values
 ROWS, CATEGORIES, REPORT = "assignments.parquet", "categories.json", "report.html"
 _ROWS_PER_GROUP = 65_536
 #: Settings that give no id another meaning.
-_NO_MATTER = ("input", "abstain", "novel")
+_NO_MATTER = ("input", "abstain", "novel", "earlier")
 
 
 class EditedFolder:
@@ -111,6 +111,17 @@ class EditedFolder:
             raise InputError(f"category {category} has no two halves to split")
         ids = now.assignments.column("id").take(rows[half]).to_pylist()
         return Edit("split", category=category, images=tuple(ids))
+
+    def known_class(self, name: str) -> int:
+        """The id of a known class, by its name or by its number as text."""
+        known = [c for c in self.replayed().categories if c["kind"] == "known"]
+        for record in known:
+            if record["name"].casefold() == name.casefold() or str(record["id"]) == name:
+                return int(record["id"])
+        raise InputError(
+            f"no known class {name!r}: it is one of {', '.join(c['name'] for c in known)}; "
+            "give a new category its name with rename"
+        )
 
     def follow(self) -> bool:
         """Put files right that a crash left behind the log; whether there was anything to do."""
@@ -207,10 +218,16 @@ class EditedFolder:
 
 
 def carry_over(out: Path, to: Path) -> None:
-    """Take the edits of one run along to another that goes on from it, before it has finished."""
-    edits = EditLog(out / NAME).edits
-    if edits:
-        EditLog(to / NAME, run_key(to)).append(edits)
+    """Take the edits of one run along to another that goes on from it, before it has finished.
+
+    It can be done again after a crash: edits that are there already are not doubled.
+    """
+    edits, there = EditLog(out / NAME).edits, EditLog(to / NAME, run_key(to))
+    if there.edits and there.run != run_key(to):
+        os.replace(there.path, _free_name(there.path))
+        there = EditLog(to / NAME, run_key(to))
+    if edits and not there.edits:
+        there.append(edits)
 
 
 def run_key(out: Path) -> str:
