@@ -1,0 +1,1 @@
+"""HTTP service and live page: callers of sessions (extra ``serve``)."""

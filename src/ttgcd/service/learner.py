@@ -1,0 +1,220 @@
+"""Who pushes a stream's images through its session, batch by batch, in a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ttgcd.engines.checkpoint import Checkpoints
+from ttgcd.engines.features import FeatureFile
+from ttgcd.engines.session import Session
+from ttgcd.methods.answer import Answer
+from ttgcd.methods.base import Caller, Method, Task
+from ttgcd.methods.zero_shot import zero_shot_rows
+from ttgcd.service.events import Events
+from ttgcd.service.rows import LiveRows
+from ttgcd.storage.state import State
+from ttgcd.streams.base import Batch
+from ttgcd.vlm.encoder import Encoder
+
+#: How long a prediction waits for a batch in hand before it answers from what was known before.
+PATIENCE = 0.1
+
+
+class Stopped(Exception):
+    """The service stops while a method is busy; it goes on from its last checkpoint."""
+
+
+class Learner(Caller):
+    """Learns from the images ``read(index)`` as soon as a whole batch of them is there.
+
+    The session's batch size decides the answers: however images arrive, batch b holds the images
+    b B to (b + 1) B - 1 of the journal, as in a folder run. After a crash the journal is read again
+    from the last checkpoint on.
+    """
+
+    replays = True
+
+    def __init__(
+        self,
+        folder: Path,
+        method: Method,
+        task: Task,
+        batch_size: int,
+        rows: LiveRows,
+        events: Events,
+        names: Sequence[str],
+        read: Callable[[int], torch.Tensor],
+        answered: Callable[[int, int], None],
+        checkpoint_seconds: float = 15.0,
+    ) -> None:
+        self.rows, self.events, self.batch_size = rows, events, batch_size
+        self.method, self.task = method, task
+        self.features = FeatureFile(folder / "features.npy")
+        self.phase: dict[str, Any] | None = None  # what the method is busy with, if it says
+        self.failed: str | None = None
+        self.next = 0  # the first image that has not been learned from
+        self.there = 0  # images on disk
+        self._names, self._read, self._answered = names, read, answered
+        self._checkpoints = Checkpoints(folder)
+        self._every, self._saved = checkpoint_seconds, time.monotonic()
+        self._lock = threading.Lock()  # whoever holds it may use the method
+        self._wake = threading.Condition()
+        self._stop = False
+        self._known_prototypes: np.ndarray | None = None
+        self.session = Session(
+            method, task, (rows, self.features), batch_size=batch_size, caller=self,
+            store=self.features,
+        )  # fmt: skip
+        self._go_on()
+        self._thread = threading.Thread(target=self._run, name="ttgcd-learn", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    # -- learning -----------------------------------------------------------------------------
+
+    def arrived(self, there: int) -> None:
+        """So many images are on disk."""
+        with self._wake:
+            self.there = there
+            self._wake.notify()
+
+    def will_learn(self, index: int) -> bool:
+        """Whether the batch of an image is whole, so that its answer is due at once."""
+        return self.failed is None and index < self.there - self.there % self.batch_size
+
+    def _run(self) -> None:
+        try:
+            while True:
+                with self._wake:
+                    self._wake.wait_for(
+                        lambda: self._stop or self.there - self.next >= self.batch_size
+                    )
+                    if self._stop:
+                        return
+                self._learn()
+        except Stopped:
+            return
+        except Exception as error:  # the stream goes on answering without learning
+            self.failed = f"{type(error).__name__}: {error}"
+            self.events.say("failed", error=self.failed)
+
+    def _learn(self) -> None:
+        begin, end = self.next, self.next + self.batch_size
+        batch = Batch(
+            ids=tuple(self._names[begin:end]),
+            start=begin,
+            positions=tuple(range(begin, end)),
+            next_position=end,
+            images=torch.stack([self._read(index) for index in range(begin, end)]),
+        )
+        with self._lock:
+            self.session.push(batch)
+            self._known_prototypes = self.method.prototypes()
+        self.next, self.phase = end, None
+        self._answered(begin, end)
+        if time.monotonic() - self._saved >= self._every:
+            self.save()
+
+    # -- predicting ---------------------------------------------------------------------------
+
+    @property
+    def encoder(self) -> Encoder:
+        encoder = self.session.encoder
+        assert encoder is not None
+        return encoder
+
+    def predict(self, index: np.ndarray, features: np.ndarray) -> Answer:
+        """Answers without learning. While a batch keeps the method busy for long, as the training
+        at the end of the warm-up does, they come from the prototypes of before."""
+        batch = Batch(
+            ids=("",) * len(index),
+            start=0,
+            positions=tuple(range(len(index))),
+            next_position=len(index),
+            features=features,
+        )
+        if self._lock.acquire(timeout=0 if self.phase else PATIENCE):
+            try:
+                answer = self.session.predict(batch)
+            finally:
+                self._lock.release()
+        else:
+            answer = self._from_before(features)
+        return replace(answer, index=index, final=np.zeros(len(index), bool), features=features)
+
+    def _from_before(self, features: np.ndarray) -> Answer:
+        text = zero_shot_rows(self.task, 0, features, final=False)
+        prototypes = self._known_prototypes
+        if prototypes is None or not prototypes.any():
+            return text
+        cosines = features @ prototypes.T
+        cosines[:, ~prototypes.any(axis=1)] = -np.inf
+        return replace(text, category=cosines.argmax(axis=1), score=cosines.max(axis=1))
+
+    def inspect(self, look: Callable[[Method], Any], patience: float = PATIENCE) -> Any | None:
+        """What ``look`` says of the method, None while it is busy."""
+        if not self._lock.acquire(timeout=0 if self.phase else patience):
+            return None
+        try:
+            return look(self.method)
+        finally:
+            self._lock.release()
+
+    # -- what the method says, and memory -----------------------------------------------------
+
+    def progress(self, phase: str, done: int, total: int) -> None:
+        self.phase = {"phase": phase, "done": done, "total": total}
+        self.events.say("progress", phase=phase, done=done, total=total)
+
+    def checkpoint(self, state: State) -> None:
+        """The method has got on within a batch (an epoch of the warm-up)."""
+        if state.values["seen"] == 0:
+            states = {"method": state, "session": self.session.state()}
+            self._checkpoints.save(states, {"index": 0})
+        if self._stop:
+            raise Stopped
+
+    def save(self) -> None:
+        """Keep what is needed to go on from the last batch."""
+        with self._lock:
+            state = self.method.state_dict()
+            if state.values["seen"] != self.next or not self.next:
+                return  # a buffer that fills is read again from its start
+            states = {
+                "method": state,
+                "session": self.session.state(),
+                "rows": self.rows.state(),
+                "features": self.features.state(),
+            }
+        self._checkpoints.save(states, {"index": self.next})
+        self._saved = time.monotonic()
+
+    def _go_on(self) -> None:
+        found = self._checkpoints.latest()
+        if found is None:
+            return
+        states, values = found
+        self.session.load(states["method"], states["session"])
+        if values["index"]:
+            self.rows.load(states["rows"])
+            self.features.load(states["features"])
+            self.next = values["index"]
+        self._known_prototypes = self.method.prototypes()
+
+    def stop(self) -> None:
+        """Finish the batch in hand, keep the state."""
+        with self._wake:
+            self._stop = True
+            self._wake.notify()
+        self._thread.join()
+        if self.failed is None:
+            self.save()

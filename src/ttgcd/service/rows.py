@@ -1,0 +1,169 @@
+"""What every image of a stream has been answered, as columns in memory.
+
+About sixty bytes a row. A row has the sequence number of its last change, so that a client that
+knows a number can ask for everything that came after it and never misses a revision.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from ttgcd.engines.table import resolve_aliases
+from ttgcd.methods.answer import Answer, Merged
+from ttgcd.storage.state import State
+from ttgcd.streams.base import Batch
+
+UNANSWERED = -1
+_COLUMNS: dict[str, Any] = {
+    "category": np.int64,  # what the method says
+    "first": np.int64,  # what it said on arrival
+    "shown": np.int64,  # with merges and edits
+    "score": np.float32,
+    "margin": np.float32,
+    "novelty": np.float32,
+    "batch": np.int64,
+    "learned": np.bool_,  # the session has seen it; before that the answer is a prediction
+    "final": np.bool_,
+    "changed": np.int64,
+}
+_SAID = ("category", "score", "margin", "novelty", "final")
+
+
+class LiveRows:
+    """A sink: the last word on every row, and when it changed."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.count = 0
+        self.batches = 0
+        self.version = 0
+        self.aliases: dict[int, int] = {}
+        #: The category under which people see one, after edits; what is not in it is itself.
+        self.owners: dict[int, int] = {}
+        self._rows = {name: np.zeros(0, dtype) for name, dtype in _COLUMNS.items()}
+        # Of a process that starts later all numbers are higher: a client's cursor stays good.
+        self.sequence = int(time.time() * 1000) << 10
+
+    # -- answers ------------------------------------------------------------------------------
+
+    def make_room(self, count: int) -> None:
+        """Rows up to ``count`` have arrived."""
+        with self.lock:
+            have = len(self._rows["category"])
+            if count > have:
+                more = max(count, 2 * have, 1024) - have
+                for name, column in self._rows.items():
+                    fill = UNANSWERED if name in ("category", "first", "shown") else 0
+                    self._rows[name] = np.concatenate([column, np.full(more, fill, column.dtype)])
+            self.count = max(self.count, count)
+
+    def write(self, batch: Batch | None, rows: Answer) -> None:
+        """What the session says: answers to a batch, and revisions of earlier rows."""
+        with self.lock:
+            if batch is not None:
+                self.make_room(batch.start + len(batch))
+                into = slice(batch.start, batch.start + len(batch))
+                self._rows["batch"][into] = self.batches
+                self._rows["learned"][into] = True
+                self.batches += 1
+            for event in rows.events:
+                if isinstance(event, Merged):
+                    self.aliases[event.category] = event.into
+            self._say(rows.index, rows)
+            if any(isinstance(event, Merged) for event in rows.events):
+                self._show(np.arange(self.count))
+
+    def predict(self, index: np.ndarray, rows: Answer) -> None:
+        """What a prediction says; a row that the session has answered keeps its answer."""
+        with self.lock:
+            open_rows = ~self._rows["learned"][index]
+            self._say(index[open_rows], rows.at(open_rows))
+
+    def _say(self, index: np.ndarray, rows: Answer) -> None:
+        if not len(index):
+            return
+        # Later rows of one answer win: they are revisions of what it said before.
+        last = len(index) - 1 - np.unique(index[::-1], return_index=True)[1]
+        index, rows = index[last], rows.at(last)
+        fresh = self._rows["first"][index] == UNANSWERED
+        self._rows["first"][index[fresh]] = rows.category[fresh]
+        for name in _SAID:
+            self._rows[name][index] = getattr(rows, name)
+        self._touch(index)
+        self._show(index)
+
+    def _show(self, index: np.ndarray) -> None:
+        category = self._rows["category"][index]
+        answered = category != UNANSWERED
+        index, category = index[answered], resolve_aliases(category[answered], self.aliases)
+        if self.owners and len(index):
+            found, at = np.unique(category, return_inverse=True)
+            owner = np.array([self.owners.get(int(c), int(c)) for c in found], np.int64)
+            category = owner[at.ravel()]
+        self.show(index, category)
+
+    def show(self, index: np.ndarray, category: np.ndarray) -> None:
+        """Under which category people see rows, from now on."""
+        with self.lock:
+            differ = self._rows["shown"][index] != category
+            self._rows["shown"][index] = category
+            self._touch(index[differ])
+
+    def _touch(self, index: np.ndarray) -> None:
+        if len(index):
+            self._rows["changed"][index] = self.sequence + 1 + np.arange(len(index))
+            self.sequence += len(index)
+            self.version += 1
+
+    # -- looking ------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Copies of all columns."""
+        with self.lock:
+            return {name: column[: self.count].copy() for name, column in self._rows.items()}
+
+    def column(self, name: str) -> np.ndarray:
+        """A copy of one column."""
+        with self.lock:
+            return self._rows[name][: self.count].copy()
+
+    def at(self, index: int) -> dict[str, Any]:
+        """One row as plain values."""
+        with self.lock:
+            return {name: column[index].item() for name, column in self._rows.items()}
+
+    def confidence(self, novelty: np.ndarray, margin: np.ndarray) -> np.ndarray:
+        """How sure each answer is, 0 to 1: the gap between the best known and the best novel
+        category, relative to the gap that 95% of the rows stay below; the margin of the text where
+        nothing was compared."""
+        with self.lock:
+            gaps = np.abs(self._rows["novelty"][: self.count])
+        widest = float(np.quantile(gaps, 0.95)) if len(gaps) else 0.0
+        gap = np.abs(novelty)
+        if widest <= 0:
+            return np.clip(margin, 0.0, 1.0)
+        return np.where(gap > 0, np.clip(gap / widest, 0.0, 1.0), np.clip(margin, 0.0, 1.0))
+
+    # -- memory -------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        """The rows that the session has answered."""
+        with self.lock:
+            learned = int(self._rows["learned"][: self.count].sum())
+            arrays = {name: column[:learned].copy() for name, column in self._rows.items()}
+            values = {"batches": self.batches, "aliases": sorted(self.aliases.items())}
+        return State(arrays, values)
+
+    def load(self, state: State) -> None:
+        with self.lock:
+            self._rows = {
+                name: np.array(state.arrays[name], dtype) for name, dtype in _COLUMNS.items()
+            }
+            self.count = len(self._rows["category"])
+            self.batches = state.values["batches"]
+            self.aliases = {int(merged): int(into) for merged, into in state.values["aliases"]}
+            self.version += 1
