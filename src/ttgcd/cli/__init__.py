@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "assign": "assign further images to what a run found, without learning",
     "demo": "see it work on the embedded model and images",
     "look": "open the report of a run in a browser",
+    "serve": "run a service with a live page: categories appear as images arrive",
     "estimate": "estimate the number of novel classes of a stream",
     "edit": "rename, merge, split, move, hide what a run found; undo",
     "export": "write a run's result for other tools: folders, CSV, Label Studio, ...",

@@ -75,8 +75,8 @@ class Batcher:
         waiting: list[_Wish] = []
         while True:
             with self._wake:
-                if not self._wishes:
-                    self._wake.wait(_LOOK_AGAIN if waiting else None)
+                patience = _LOOK_AGAIN if waiting else None
+                self._wake.wait_for(lambda: self._wishes or self._stop, patience)
                 if self._stop:
                     return
             time.sleep(WINDOW)

@@ -135,7 +135,9 @@ class Journal:
         places = []
         for number, entry in enumerate(entries, first):
             sha = self._sha[number]
-            header = json.dumps({"id": entry.id, "sha": f"{sha:016x}", "at": round(now, 3)}).encode()
+            header = json.dumps(
+                {"id": entry.id, "sha": f"{sha:016x}", "at": round(now, 3)}
+            ).encode()
             lengths = (len(header), len(entry.data), zlib.crc32(header), zlib.crc32(entry.data))
             parts += [_HEAD.pack(*lengths), header, entry.data]
             places.append((end + _HEAD.size + len(header), len(entry.data)))

@@ -72,6 +72,7 @@ class LiveStream:
         self._pixel_bytes = 0
         self._receipts: dict[int, list[Receipt]] = {}
         self._lock = threading.Lock()
+        self._stale: set[int] = set()  # predicted by an encoder that has been replaced since
         self.task = Task(
             known=settings.names(),
             anchors=text_anchors(vlm, settings.names(), settings.templates),
@@ -94,6 +95,7 @@ class LiveStream:
             self._learned,
         )
         self.rows.make_room(len(self.journal))
+        self._encoded_by = self.encoder.fingerprint
         self.views = Views(self)
         self._born = {int(c) for c in np.unique(self.rows.column("shown")) if c >= self.n_known}
         self.learner.start()
@@ -155,13 +157,14 @@ class LiveStream:
         return found
 
     def pending(self, index: int) -> bool:
-        """Whether an image has no answer at all."""
-        return bool(self.rows.at(index)["category"] == UNANSWERED)
+        """Whether an image has no answer, or one that is out of date."""
+        return index in self._stale or bool(self.rows.at(index)["category"] == UNANSWERED)
 
     def will_learn(self, index: int) -> bool:
         return self.learner.will_learn(index)
 
     def predicted(self, index: np.ndarray, features: np.ndarray) -> None:
+        self._stale.difference_update(index.tolist())
         answer = self.learner.predict(index, features)
         self.rows.predict(index, answer)
         if self.learner.next <= int(index.min()):
@@ -174,7 +177,13 @@ class LiveStream:
                 found = self._pixels.pop(index, None)
                 if found is not None:
                     self._pixel_bytes -= found.nbytes
+        self._stale.difference_update(range(begin, end))
         self._tell(list(range(begin, end)))
+        if self.encoder.fingerprint != self._encoded_by:
+            self._encoded_by = self.encoder.fingerprint
+            behind = range(end, len(self.journal))
+            self._stale.update(behind)
+            self.batcher.ask(self, behind)
         shown = self.rows.column("shown")
         for category in sorted({int(c) for c in np.unique(shown) if c >= self.n_known}):
             if category not in self._born:

@@ -45,6 +45,7 @@ class LiveRows:
         #: The category under which people see one, after edits; what is not in it is itself.
         self.owners: dict[int, int] = {}
         self._rows = {name: np.zeros(0, dtype) for name, dtype in _COLUMNS.items()}
+        self._widest = (0, 0.0)
         # Of a process that starts later all numbers are higher: a client's cursor stays good.
         self.sequence = int(time.time() * 1000) << 10
 
@@ -136,17 +137,30 @@ class LiveRows:
         with self.lock:
             return {name: column[index].item() for name, column in self._rows.items()}
 
-    def confidence(self, novelty: np.ndarray, margin: np.ndarray) -> np.ndarray:
+    def confidence(self, index: np.ndarray | None = None) -> np.ndarray:
         """How sure each answer is, 0 to 1: the gap between the best known and the best novel
-        category, relative to the gap that 95% of the rows stay below; the margin of the text where
-        nothing was compared."""
+        category, relative to the gap that 95% of the rows stay below; the margin of the text for a
+        row whose answer came from the text alone."""
         with self.lock:
-            gaps = np.abs(self._rows["novelty"][: self.count])
-        widest = float(np.quantile(gaps, 0.95)) if len(gaps) else 0.0
-        gap = np.abs(novelty)
-        if widest <= 0:
-            return np.clip(margin, 0.0, 1.0)
-        return np.where(gap > 0, np.clip(gap / widest, 0.0, 1.0), np.clip(margin, 0.0, 1.0))
+            rows = np.arange(self.count) if index is None else index
+            novelty, score, margin = (
+                self._rows[name][rows] for name in ("novelty", "score", "margin")
+            )
+            widest = self._widest_gap()
+        text_only = np.abs(novelty + score) < 1e-6
+        sure = np.where(text_only | (widest <= 0), margin, np.abs(novelty) / max(widest, 1e-9))
+        return np.clip(sure, 0.0, 1.0).astype(np.float32)
+
+    def _widest_gap(self) -> float:
+        """Looked up again only when the rows have grown by a twentieth."""
+        at, widest = self._widest
+        if not at <= self.count <= 1.05 * at + 16:
+            rows = slice(0, self.count)
+            gap, score = np.abs(self._rows["novelty"][rows]), self._rows["score"][rows]
+            compared = np.abs(self._rows["novelty"][rows] + score) >= 1e-6
+            widest = float(np.quantile(gap[compared], 0.95)) if compared.any() else 0.0
+            self._widest = (self.count if widest else 0, widest)
+        return widest
 
     # -- memory -------------------------------------------------------------------------------
 

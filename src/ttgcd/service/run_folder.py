@@ -86,7 +86,7 @@ def write_run(
         write_atomic(out / ROWS, parquet_bytes(assignments(stream, columns)))
         write_atomic(out / CATEGORIES, _json({"format": 1, "categories": list(categories)}))
         features = stream.learner.features
-        if rows and features.count >= rows:
+        if rows and features.dim is not None and features.count >= rows:
             everything = np.lib.format.open_memmap(
                 out / "state" / (FEATURES + ".tmp"), "w+", "<f2", shape=(rows, features.dim)
             )

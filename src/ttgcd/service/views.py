@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from ttgcd.service.live import LiveStream
 
 EXEMPLARS = 12
-#: A view is made anew at most so often, and never for more than a fifth of the time.
-LEAST_SECONDS = 0.5
+#: A view that takes longer than this is not made for every look: it may then be five times as
+#: old as it takes to make one.
+SLOW_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -61,18 +63,19 @@ class Views:
         self._made, self._cost = 0.0, 0.0
         self._words: tuple[str, ...] | None = None
         self._records: list[dict[str, Any]] = []
-        self._own = np.zeros(0, np.int64)
         self.now(fresh=True)
 
     # -- looking ------------------------------------------------------------------------------
 
     def now(self, fresh: bool = False) -> View:
-        """The view, not older than half a second."""
+        """What there is to see; of a very long stream perhaps a little old, unless ``fresh``."""
         key = (self._stream.rows.version, self._stream.learner.next, len(self._log.edits))
         age = time.monotonic() - self._made
-        if key == self._of or (not fresh and age < max(LEAST_SECONDS, 5 * self._cost)):
+        slow = self._cost > SLOW_SECONDS and age < 5 * self._cost
+        if key == self._of or (slow and not fresh):
             return self._view
         with self._lock:
+            self._learn_words()
             began = time.monotonic()
             self._view, self._of = self._make(), key
             self._made = time.monotonic()
@@ -81,8 +84,6 @@ class Views:
 
     def _make(self) -> View:
         columns, records = self._answered(), self._described()
-        confidence = self._stream.rows.confidence(columns["novelty"], columns["margin"])
-        columns["confidence"] = confidence.astype(np.float32)
         if not active(self._log.edits):
             self._stream.rows.owners = {}
             shown = resolve_aliases(columns["category"], self._stream.rows.aliases)
@@ -110,7 +111,9 @@ class Views:
 
     def _answered(self) -> dict[str, np.ndarray]:
         """The columns up to the first image without an answer."""
-        columns = self._stream.rows.snapshot()
+        with self._stream.rows.lock:
+            columns = self._stream.rows.snapshot()
+            columns["confidence"] = self._stream.rows.confidence()
         none_yet = np.flatnonzero(columns["category"] == UNANSWERED)
         if len(none_yet):
             columns = {name: column[: none_yet[0]] for name, column in columns.items()}
@@ -127,11 +130,6 @@ class Views:
         exemplars = typical(category, columns["score"], len(counts))
         names = stream.journal.names
         ids = [[names[row] for row in rows_] for rows_ in exemplars]
-        if self._words is None and stream.learner.next:
-            words = stream.settings.words()
-            if words:
-                text_anchors(stream.vlm, words, stream.task.templates)  # into the cache
-            self._words = words
 
         def look(method: Method) -> list[dict[str, Any]]:
             return describe_categories(method, stream.task, counts, ids, self._words or ())
@@ -145,6 +143,15 @@ class Views:
                     self._records.append(named_category(stream.task.known, number).as_json())
                 self._records[number] |= {"count": count, "exemplars": ids[number]}
         return [dict(record) for record in self._records]
+
+    def _learn_words(self) -> None:
+        """Put the vocabulary's embeddings into the cache, once there is something to name."""
+        stream = self._stream
+        if self._words is None and stream.learner.next:
+            words = stream.settings.words()
+            if words:
+                text_anchors(stream.vlm, words, stream.task.templates)
+            self._words = words
 
     def _features(self, rows: int) -> np.ndarray | None:
         file = self._stream.learner.features
@@ -185,8 +192,6 @@ class Views:
         """Write the stream as the folder of a finished run, edits on top."""
         with self._lock:
             columns, records = self._answered(), self._described()
-            confidence = self._stream.rows.confidence(columns["novelty"], columns["margin"])
-            columns["confidence"] = confidence.astype(np.float32)
             write_run(self._stream, self._run, columns, records)
             EditedFolder(self._run).adopt()
 
@@ -195,10 +200,7 @@ def typical(category: np.ndarray, score: np.ndarray, count: int) -> list[list[in
     """The rows with the highest scores of each category."""
     order = np.lexsort((-score, category))
     starts = np.searchsorted(category[order], np.arange(count + 1))
-    return [
-        order[begin : min(end, begin + EXEMPLARS)].tolist()
-        for begin, end in zip(starts[:-1], starts[1:])
-    ]
+    return [order[begin : min(end, begin + EXEMPLARS)].tolist() for begin, end in pairwise(starts)]
 
 
 def features(path: Any, dim: int | None, rows: int) -> np.ndarray | None:
