@@ -3,16 +3,23 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs faults constraints clean
+.PHONY: demo serve bench-serve test lint docs faults constraints clean
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev,docs]"
+	$(BIN)/python -m pip install --quiet --editable ".[dev,docs,serve]"
 	touch $@
 
 demo: $(VENV)/.installed
 	$(BIN)/ttgcd demo --overwrite
+
+# A live page on the embedded model, with IconShift images arriving in it.
+serve: $(VENV)/.installed
+	$(BIN)/ttgcd serve --model mini --play
+
+bench-serve: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.serving
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check src tests faults benchmarks training docs/*.py
