@@ -23,6 +23,8 @@ STREAM: dict[str, Any] = {
     "name": "icons",
     "known": KNOWN,
     "novel": 12,
+    "preset": "paper",
+    "vocabulary": ["bird", "phone", "train", "house", "tool", "fruit"],
     "warmup": 48,
     "epochs": 1,
     "batch_size": 16,

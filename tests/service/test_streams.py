@@ -29,10 +29,11 @@ def test_images_that_arrive_in_any_chopping_get_the_ids_of_a_folder_run(serve, i
     folder.mkdir()
     for number, (_, data) in enumerate(images):
         (folder / f"{number:04d}.png").write_bytes(data)
-    options = {key: STREAM[key] for key in ("known", "novel", "batch_size")}
+    options = {key: STREAM[key] for key in ("known", "novel", "batch_size", "preset", "vocabulary")}
     changes = {"warmup": STREAM["warmup"], "epochs": STREAM["epochs"]}
     run = discover(folder, out=tmp_path / "out", model="mini", changes=changes, **options)
-    expected = {row["id"]: row["category"] for row in run.assignments()}
+    table = pq.read_table(run.out / "assignments.parquet")
+    expected = dict(zip(table.column("id").to_pylist(), table.column("category").to_pylist()))
 
     client = serve()
     assert client.post("/v1/streams", json=STREAM).status_code == 201

@@ -108,7 +108,7 @@ class House:
             )
         if not self.ready:
             raise NotReady("the service is starting", retry_after=2)
-        if settings.get("method", "pact") not in METHODS:
+        if settings.get("method") not in (None, *METHODS):
             raise Invalid(f"unknown method: choose one of {', '.join(METHODS)}")
         try:
             checked = Settings(model=self.model, **settings)

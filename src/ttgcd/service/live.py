@@ -81,6 +81,7 @@ class LiveStream:
             logit_scale=vlm.logit_scale,
             seed=settings.seed,
             templates=tuple(settings.templates),
+            precision=settings.precision,  # type: ignore[arg-type]
         )
         self.journal = Journal(folder / "journal", self._committed)
         self.learner = Learner(

@@ -78,7 +78,7 @@ def stream_info(stream: LiveStream) -> StreamInfo:
         known=stream.n_known,
         novel=len(np.unique(shown[shown >= stream.n_known])),
         edits=len(stream.views.now().edits),
-        method=stream.settings.method,
+        method=method.name,
         batch_size=stream.settings.batch_size,
         seed=stream.settings.seed,
         bytes=stream.journal.bytes,
@@ -91,8 +91,8 @@ def categories_of(stream: LiveStream, view: View) -> Categories:
     return Categories(
         categories=[
             CategoryInfo(
-                **{key: value for key, value in record.items() if key != "exemplars"},
-                exemplars=[places[name] for name in record["exemplars"] if name in places],
+                **{key: record[key] for key in CategoryInfo.model_fields if key in record}
+                | {"exemplars": [places[name] for name in record["exemplars"] if name in places]}
             )
             for record in view.categories
         ]

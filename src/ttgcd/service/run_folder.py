@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ttgcd.discovery.edits.folder import CATEGORIES, FEATURES, ROWS, parquet_bytes
+from ttgcd.discovery.edits.folder import CATEGORIES, ROWS, parquet_bytes
+from ttgcd.engines.folder import FEATURES
 from ttgcd.engines.manifest import Clock, manifest
 from ttgcd.engines.table import resolve_aliases, schema
 from ttgcd.methods.answer import Answer

@@ -21,9 +21,9 @@ from ttgcd.discovery.edits import Edit, EditedFolder, apply
 from ttgcd.discovery.edits.log import NAME, EditLog, active
 from ttgcd.engines.table import resolve_aliases
 from ttgcd.methods.base import Method, named_category
+from ttgcd.service.names import Names
 from ttgcd.service.rows import UNANSWERED
 from ttgcd.service.run_folder import assignments, write_run
-from ttgcd.vlm.anchors import text_anchors
 
 if TYPE_CHECKING:
     from ttgcd.service.live import LiveStream
@@ -61,7 +61,7 @@ class Views:
         self._view = View()
         self._of: tuple[int, int, int] = (-1, -1, -1)
         self._made, self._cost = 0.0, 0.0
-        self._words: tuple[str, ...] | None = None
+        self._names = Names(stream)
         self._records: list[dict[str, Any]] = []
         self.now(fresh=True)
 
@@ -69,13 +69,12 @@ class Views:
 
     def now(self, fresh: bool = False) -> View:
         """What there is to see; of a very long stream perhaps a little old, unless ``fresh``."""
-        key = (self._stream.rows.version, self._stream.learner.next, len(self._log.edits))
+        key = (self._stream.rows.version, self._names.version, len(self._log.edits))
         age = time.monotonic() - self._made
         slow = self._cost > SLOW_SECONDS and age < 5 * self._cost
         if key == self._of or (slow and not fresh):
             return self._view
         with self._lock:
-            self._learn_words()
             began = time.monotonic()
             self._view, self._of = self._make(), key
             self._made = time.monotonic()
@@ -132,7 +131,7 @@ class Views:
         ids = [[names[row] for row in rows_] for rows_ in exemplars]
 
         def look(method: Method) -> list[dict[str, Any]]:
-            return describe_categories(method, stream.task, counts, ids, self._words or ())
+            return describe_categories(method, stream.task, counts, ids, self._names.latest())
 
         found = stream.learner.inspect(look)
         if found is not None:
@@ -144,18 +143,9 @@ class Views:
                 self._records[number] |= {"count": count, "exemplars": ids[number]}
         return [dict(record) for record in self._records]
 
-    def _learn_words(self) -> None:
-        """Put the vocabulary's embeddings into the cache, once there is something to name."""
-        stream = self._stream
-        if self._words is None and stream.learner.next:
-            words = stream.settings.words()
-            if words:
-                text_anchors(stream.vlm, words, stream.task.templates)
-            self._words = words
-
     def _features(self, rows: int) -> np.ndarray | None:
         file = self._stream.learner.features
-        return features(file.path, file.dim, rows) if file.count >= rows else None
+        return file.read(0, rows) if rows and file.count >= rows else None
 
     # -- editing ------------------------------------------------------------------------------
 
@@ -201,15 +191,6 @@ def typical(category: np.ndarray, score: np.ndarray, count: int) -> list[list[in
     order = np.lexsort((-score, category))
     starts = np.searchsorted(category[order], np.arange(count + 1))
     return [order[begin : min(end, begin + EXEMPLARS)].tolist() for begin, end in pairwise(starts)]
-
-
-def features(path: Any, dim: int | None, rows: int) -> np.ndarray | None:
-    """Half-precision rows of a feature file that still grows, without reading it all."""
-    from ttgcd.engines.features import _DTYPE, _HEADER
-
-    if dim is None or not rows:
-        return None
-    return np.memmap(path, _DTYPE, "r", _HEADER, (rows, dim))
 
 
 def _owners(categories: Sequence[dict[str, Any]]) -> dict[int, int]:
