@@ -33,7 +33,8 @@ def sort(folder: Path) -> list[str]:
     except InputError as error:
         return [str(error)]
     samples: int = found.samples
-    print(samples, found.text(), ttgcd.__version__)
+    names: list[str] = [category.name for category in ttgcd.load(folder / "out").categories]
+    print(samples, names, found.text(), ttgcd.__version__)
     return [str(row["id"]) for row in found.assignments()]
 """
 WRONG = """
@@ -42,6 +43,8 @@ import ttgcd
 found = ttgcd.discover("photos", known=["cat"], out="out")
 found.sample
 ttgcd.discover("photos", known=["cat"], resume="yes")
+ttgcd.discover("photos", known=3)
+ttgcd.discover("photos", known=["cat"], overwite=True)
 """
 
 
@@ -67,3 +70,5 @@ def test_wrong_use_is_seen(tmp_path: Path) -> None:
     said = check(WRONG, tmp_path).stdout
     assert 'has no attribute "sample"' in said
     assert 'Argument "resume" to "discover" has incompatible type "str"' in said
+    assert 'Argument "known" to "discover" has incompatible type "int"' in said
+    assert 'Unexpected keyword argument "overwite" for "discover"' in said
