@@ -199,7 +199,10 @@ def _wake(process: int) -> None:
 
 def worker_processes(node: Any) -> list[int]:
     """Processes of our workers below a node's raylet."""
-    raylet = node.all_processes["raylet"][0].process.pid
+    raylets = node.all_processes.get("raylet", [])
+    if not raylets:
+        return []  # it has just died, or is on its way
+    raylet = raylets[0].process.pid
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():

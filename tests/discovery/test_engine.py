@@ -34,6 +34,7 @@ CHANGES = {"warmup": 96, "epochs": 2}
 def cluster():
     ray = pytest.importorskip("ray", reason="needs the extra 'ray'")
     ray.init(
+        address="local",
         num_cpus=2,
         object_store_memory=200 * 2**20,
         include_dashboard=False,

@@ -9,8 +9,9 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ttgcd.bench.columns import CLICKS
 from ttgcd.bench.experiment import Experiment, Target
@@ -45,6 +46,8 @@ class Settings:
     device: str = "auto"
     batch_size: int = 128
     threads: int | None = None  # of each worker; None shares the cores
+    engine: Literal["local", "ray"] = "local"
+    ray_address: str | None = None  # of an existing cluster; None starts one here
     cost: bool = False  # nothing is taken over or read back; every job in a process of its own
 
 
@@ -121,7 +124,7 @@ def run_experiment(experiment: Experiment, settings: Settings, say: Say = print)
     """Measure every job that has no row yet; each row is on disk before the next begins."""
     jobs = plan(experiment, settings, say)
     if is_cost(experiment):
-        settings = replace(settings, cost=True, workers=1)
+        settings = replace(settings, cost=True, workers=1, engine="local")
     outcome = Outcome()
     with open_results(settings.out / f"{experiment.name}.jsonl") as results:
         for note in results.notes:
@@ -232,6 +235,12 @@ def _measured(
         for group in groups:
             for one in group:
                 yield from _in_processes([[one]], settings, threads)
+        return
+    if settings.engine == "ray":
+        from ttgcd.bench.on_ray import measured_on_ray
+
+        work = partial(_work, settings=settings, threads=threads)
+        yield from measured_on_ray(groups, work, settings.workers, threads, settings.ray_address)
         return
     if settings.workers > 1 and len(groups) > 1:
         yield from _in_processes(groups, settings, threads)

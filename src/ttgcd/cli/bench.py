@@ -81,6 +81,15 @@ def _add_run_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--model", help="hub id, folder or 'mini' (default: the paper's)")
     run.add_argument("--limit", type=int, metavar="N", help="at most N images of each stream")
     run.add_argument("--workers", type=int, default=1, help="processes (default: 1)")
+    run.add_argument(
+        "--engine",
+        choices=("local", "ray"),
+        default="local",
+        help="ray: spread the streams over a cluster (default: local)",
+    )
+    run.add_argument(
+        "--ray-address", metavar="ADDRESS", help="auto or ray://host:10001 (default: start one)"
+    )
     run.add_argument("--threads", type=int, help="of each process (default: cores / workers)")
     run.add_argument("--device", default="auto")
     run.add_argument("--batch-size", type=int, default=128)
@@ -143,6 +152,8 @@ def _run(args: argparse.Namespace) -> int:
         device=args.device,
         batch_size=args.batch_size,
         threads=args.threads,
+        engine=args.engine,
+        ray_address=args.ray_address,
     )
 
     def say(text: str) -> None:

@@ -41,6 +41,7 @@ def connect(address: str | None, workers: int) -> bool:
             ray.init(address=address, **quiet)
         else:
             ray.init(
+                address="local",  # or it would join whatever cluster somebody has started here
                 num_cpus=workers,
                 object_store_memory=OBJECT_STORE,
                 include_dashboard=False,
@@ -160,6 +161,12 @@ class EncoderPool:
         with self._lock:
             if self._actors and ticket.actor is self._actors[ticket.number]:
                 self._suspect[ticket.number] = True
+
+    def others(self, slow: set[int]) -> bool:
+        """Whether a worker that is none of these is at hand."""
+        with self._lock:
+            hands = (number for number in range(self.workers) if number not in slow)
+            return any(not self._burden(number)[0] for number in hands)
 
     def processes(self) -> list[int]:
         """The workers' processes, once all have their weights."""

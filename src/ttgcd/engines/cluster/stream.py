@@ -299,11 +299,11 @@ class PooledStream(Stream):
         limit = max(self.patience, 5 * usual)
         if asked is None or place in self._done or not asked.tickets:
             return
-        if time.monotonic() - asked.since < limit or self.pool.workers == 1:
+        slow = {ticket.number for ticket in asked.tickets}
+        if time.monotonic() - asked.since < limit or not self.pool.others(slow):
             return
         for ticket in asked.tickets:
             self.pool.suspect(ticket)
-        slow = {ticket.number for ticket in asked.tickets}
         for start, other in list(self._asked.items()):
             if start not in self._done and {ticket.number for ticket in other.tickets} <= slow:
                 other.since = time.monotonic()
