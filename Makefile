@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo serve bench-serve test lint docs faults constraints clean
+.PHONY: demo serve bench bench-serve test lint docs faults constraints clean
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -37,6 +37,10 @@ constraints: $(VENV)/.installed
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options \
 	  --output-file constraints.txt pyproject.toml
 	sed -i.old -e 's/+cpu$$//' -e '/^#/d' constraints.txt && rm constraints.txt.old
+
+# Speed: every row a ratio measured in one run; writes results/speed.json and docs/performance.md.
+bench: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.speed --write
 
 faults: $(VENV)/.installed
 	$(BIN)/python -m faults

@@ -59,8 +59,9 @@ def machine() -> str:
         named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
         processor = named[0] if named else processor
     return (
-        f"{processor}, {os.cpu_count()} cores, Python {platform.python_version()}, "
-        f"torch {torch.__version__}, numpy {numpy.__version__}, {platform.system()}"
+        f"{processor}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, "
+        f"Python {platform.python_version()}, torch {torch.__version__}, "
+        f"numpy {numpy.__version__}, {platform.system()}"
     )
 
 

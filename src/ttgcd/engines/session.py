@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Protocol
@@ -98,6 +98,7 @@ class Session:
         self.estimate: CountEstimate | None = None
         self._chopper = Chopper(batch_size) if batch_size is not None else None
         self._counted: list[np.ndarray] = []
+        self._alone = False  # BLAS keeps to one thread anyway
         self.encoder: Encoder | None = None if task.vlm is None else task.encoder()
         method.caller = caller or Caller()
         method.start(task)
@@ -137,14 +138,19 @@ class Session:
         self, stream: Iterable[Batch], after_batch: Callable[[Batch], None] | None = None
     ) -> None:
         """All of a stream, and its end."""
-        waiting = time.perf_counter()
-        for batch in stream:
-            self.seconds["input"] += time.perf_counter() - waiting
-            self.push(batch)
-            if after_batch is not None:
-                after_batch(batch)
+        # Asking every library for its threads costs more than the products of a batch: without an
+        # encoder that needs them, once is enough.
+        with self._one_thread() if self.encoder is None else nullcontext():
+            self._alone = self.encoder is None
             waiting = time.perf_counter()
-        self.seconds["input"] += time.perf_counter() - waiting
+            for batch in stream:
+                self.seconds["input"] += time.perf_counter() - waiting
+                self.push(batch)
+                if after_batch is not None:
+                    after_batch(batch)
+                waiting = time.perf_counter()
+            self.seconds["input"] += time.perf_counter() - waiting
+            self._alone = False
         self.finish()
 
     def _observe(self, batch: Batch) -> Answer:
@@ -156,8 +162,8 @@ class Session:
         if self.method.wants_count:
             self._count(ready)
         # The prototypes' products are small: BLAS threads that wait for the next one would take
-        # the encoder's cores (benchmarks/streaming.py). It keeps its own threads.
-        with self._timed("method"), _thread_pools().limit(limits=1, user_api="blas"):
+        # the encoder's cores (benchmarks/speed). It keeps its own threads.
+        with self._timed("method"), nullcontext() if self._alone else self._one_thread():
             answer = self.method.observe(ready)
         self._deliver(batch, answer)
         return answer
@@ -244,6 +250,9 @@ class Session:
         self.method.load_state_dict(state)
         if self.task.vlm is not None:
             self.encoder = self.task.encoder(self.method.norms())
+
+    def _one_thread(self) -> AbstractContextManager[object]:
+        return _thread_pools().limit(limits=1, user_api="blas")
 
     @contextmanager
     def _timed(self, phase: str) -> Iterator[None]:

@@ -61,6 +61,8 @@ class Sample:
             return
         # Late in a stream few samples can be among the kept ones: those of small priority.
         likely = np.flatnonzero(priorities(index, self.seed) <= self.priority.max())
+        if not len(likely):
+            return
         _, found, slots = np.intersect1d(index[likely], self.index, return_indices=True)
         rows = likely[found]
         self.category[slots] = category[rows]

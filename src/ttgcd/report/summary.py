@@ -85,7 +85,10 @@ class StreamSummary:
         index = np.arange(batch.start, batch.start + len(batch))
         self.seen = max(self.seen, batch.start + len(batch))
         self._sample.offer(index, batch.ids, batch.positions)
-        for row in np.flatnonzero(~np.isin(index, settled)).tolist():
+        here = settled[(settled >= batch.start) & (settled < batch.start + len(batch))]
+        open_ones = np.ones(len(batch), bool)
+        open_ones[here - batch.start] = False
+        for row in np.flatnonzero(open_ones).tolist():
             self._waiting[batch.start + row] = (batch.ids[row], int(batch.positions[row]))
 
     def _rank(self, final: Answer, batch: Batch | None) -> None:

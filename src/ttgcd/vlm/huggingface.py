@@ -38,8 +38,10 @@ class _HuggingFaceTowers:
         preprocess: Preprocess,
         device: torch.device,
         dim: int | None = None,
+        bf16: bool = False,
     ) -> None:
         self.model = model
+        self._bf16 = bf16
         self.preprocess = preprocess
         self.device = device
         self._tokenize = tokenize
@@ -55,10 +57,19 @@ class _HuggingFaceTowers:
     def encode_images(self, images: torch.Tensor, normalize: bool = True) -> torch.Tensor:
         if not len(images):
             return torch.empty((0, self.dim), device=self.device)
-        features = torch.cat(
-            [self.model.image_features(self._pixels(piece)) for piece in self._pieces(images)]
-        )
+        # The residual stream starts in float32 and sums keep the wider type, so that norms read and
+        # compute float32; only the products run in bfloat16.
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bf16):
+            features = torch.cat(
+                [self.model.image_features(self._pixels(piece)) for piece in self._pieces(images)]
+            )
         return _finish(features, normalize, "image features")
+
+    def in_bf16(self) -> _HuggingFaceTowers:
+        """These towers with the image tower's products in bfloat16."""
+        return _HuggingFaceTowers(
+            self.model, self._tokenize, self.preprocess, self.device, self.dim, bf16=True
+        )
 
     def in_int8(self) -> _HuggingFaceTowers:
         """These towers with the image tower's matrix products in int8 (see `int8.py`)."""
@@ -81,7 +92,10 @@ class _HuggingFaceTowers:
                 f"encode_images takes uint8 of shape (n, 3, {side}, {side}), as preprocess returns "
                 f"it, got {images.dtype} of shape {tuple(images.shape)}"
             )
-        return images.to(self.device).float() * self._scale - self._shift
+        if self.device.type == "cuda":
+            images = images.pin_memory()  # so that the copy need not wait, nor be waited for
+        pixels = images.to(self.device, non_blocking=True).float()
+        return pixels * self._scale - self._shift
 
     def encode_texts(self, texts: Sequence[str], normalize: bool = True) -> torch.Tensor:
         if isinstance(texts, str):
@@ -120,8 +134,8 @@ class HuggingFaceVLM(_HuggingFaceTowers):
         if norms is not None:
             towers = self.trainable()
             towers.load_norms(norms)
-        if precision == "int8":
-            towers = towers.in_int8()
+        if precision != "fp32":
+            towers = towers.in_int8() if precision == "int8" else towers.in_bf16()
         forward = towers.encode_images
         return Encoder(forward, encoder_fingerprint(self.fingerprint, norms, precision), self.dim)
 

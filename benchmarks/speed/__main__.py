@@ -1,0 +1,94 @@
+"""Run all speed benchmarks, print the table, write it into docs/performance.md.
+
+python -m benchmarks.speed [--only decode,start] [--write]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.speed.rows import Row, machine
+
+PARTS = (
+    "start",
+    "decode",
+    "stream",
+    "whole",
+    "int8",
+    "warmup",
+    "prototypes",
+    "embeddings",
+)
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "results" / "speed.json"
+PAGE = ROOT / "docs" / "performance.md"
+BEGIN, END = "<!-- speed table: make bench -->", "<!-- end of speed table -->"
+
+
+def measure(part: str) -> list[Row]:
+    """A process of its own for every part, so that none inherits another's memory or threads."""
+    print(f"{part} ...", file=sys.stderr, flush=True)
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.speed.{part}", "--json"],
+        capture_output=True, text=True, cwd=ROOT,
+    )  # fmt: skip
+    if done.returncode:
+        print(done.stderr[-2000:], file=sys.stderr)
+        raise SystemExit(f"benchmark {part} failed")
+    print(f"{part}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    return [Row(**json.loads(line)) for line in lines]
+
+
+def table(results: dict[str, list[Row]], where: str) -> str:
+    lines = [f"Measured on {where}.", "", "| What | Target | Measured | | Command | |"]
+    lines.append("|---|---|---|---|---|---|")
+    for part, rows in results.items():
+        for row in rows:
+            sense = "≥" if row.sense == "at least" else "≤"
+            lines.append(
+                f"| {row.what} | {sense} {row.target:,g}{row.unit} | {_short(row.measured)}"
+                f"{row.unit} | {'yes' if row.reached else '**no**'} | "
+                f"`python -m benchmarks.speed.{part}` | {row.note} |"
+            )
+    return "\n".join(lines)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", help="parts, e.g. decode,start; the others keep their results")
+    parser.add_argument("--write", action="store_true", help="results/speed.json and the page")
+    args = parser.parse_args()
+    chosen = args.only.split(",") if args.only else list(PARTS)
+    kept = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.is_file() else {}
+    results: dict[str, list[Row]] = {}
+    for part in PARTS:
+        if part in chosen:
+            results[part] = measure(part)
+        elif part in kept.get("rows", {}):
+            results[part] = [Row(**row) for row in kept["rows"][part]]
+    where = machine()
+    print(table(results, where))
+    if args.write:
+        rows = {part: [vars(row) for row in found] for part, found in results.items()}
+        record = {"machine": where, "rows": rows}
+        RESULTS.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        page = PAGE.read_text(encoding="utf-8")
+        before, rest = page.split(BEGIN)
+        after = rest.split(END)[1]
+        new = f"{before}{BEGIN}\n{table(results, where)}\n{END}{after}"
+        PAGE.write_text(new, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""What int8 costs in answers: mini on the domains of IconShift, through `ttgcd discover`.
+
+python -m benchmarks.speed.answers [--seeds 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import io
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from ttgcd.cli import main as ttgcd
+from ttgcd.datasets import load_benchmark
+
+
+def accuracy(source: str, known: str, labels: Path, out: Path, *options: str) -> float:
+    """All, in points."""
+    words = ["discover", source, "--model", "mini", "--known", known, "--labels", str(labels),
+             "--out", str(out), "--vocabulary", "none", "--quiet", "--overwrite",
+             *options]  # fmt: skip
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert ttgcd(words) == 0
+    return float(json.loads((out / "run.json").read_text(encoding="utf-8"))["scores"]["all"])
+
+
+def lost_by_int8(seeds: int = 3) -> tuple[float, float]:
+    """Points of All lost, averaged over domains and seeds; and in the worst domain."""
+    from ttgcd.data import path
+
+    benchmark = load_benchmark("iconshift", Path("."))
+    names = [*benchmark.known, *benchmark.novel]
+    lost = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for domain in benchmark.streams:
+            file = path("iconshift", f"{domain}.parquet")
+            if not file.is_file():  # a corruption, made on the fly from all domains
+                continue
+            source, truth = benchmark.open_stream(domain)
+            labels = folder / "labels.csv"
+            with labels.open("w", newline="", encoding="utf-8") as out:
+                rows = csv.writer(out)
+                rows.writerow(["id", "label"])
+                rows.writerows([source.id(i), names[label]] for i, label in enumerate(truth))
+            options = ["--novel", str(len(benchmark.novel)), "--epochs", "0", "--warmup", "128"]
+            points = [
+                accuracy(str(file), ",".join(benchmark.known), labels, folder / "out",
+                         *options, "--seed", str(seed), "--shuffle", "--precision", precision)
+                for precision in ("fp32", "int8")
+                for seed in range(seeds)
+            ]  # fmt: skip
+            lost.append(np.mean(points[:seeds]) - np.mean(points[seeds:]))
+    return float(np.mean(lost)), float(np.max(lost))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=3)
+    mean, worst = lost_by_int8(parser.parse_args().seeds)
+    print(f"All lost by int8: {mean:+.2f} points, worst domain {worst:+.2f}")
+
+
+if __name__ == "__main__":
+    main()
