@@ -20,7 +20,7 @@ def test_it_measures_the_embedded_model_and_says_what_a_folder_costs(monkeypatch
     monkeypatch.setattr(machine, "_SECONDS_OF_MEASURING", 0.05)
     assert main(["doctor", "--model", "mini", "--images", "500"]) == 0
     said = capsys.readouterr().out
-    assert "speed       mini:" in said and "500 images take about" in said
+    assert "speed       mini:" in said and "encoding 500 images takes about" in said
     assert "torch" in said and "JPEG" in said
 
 

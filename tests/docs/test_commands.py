@@ -14,14 +14,16 @@ import pytest
 
 from tests.docs.blocks import DOCS, PYTHON, ROOT, SHELL, Block, blocks, calls, make_world
 from ttgcd.cli import full_parser, look, main
+from ttgcd.discovery.settings import Settings
 
 #: Pages of measured results: their commands need data sets and hours, and must at least parse.
 RESULTS = ("results.md", "benchmarks.md", "report.md", "architecture.md", "mini-model-card.md")
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 RUN = [page for page in PAGES if page.name not in RESULTS]
 #: One epoch on a buffer of 80: what is held here is that the commands work, not how well.
+EPOCHS = ["--epochs", "1"] if hasattr(Settings(known=["a"]).make_method(), "epochs") else []
 SMALL = {
-    "discover": ["--epochs", "1", "--warmup", "80", "--quiet"],
+    "discover": [*EPOCHS, "--warmup", "80", "--quiet"],
     "estimate": ["--warmup", "80", "--quiet"],
 }
 

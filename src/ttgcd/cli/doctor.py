@@ -44,8 +44,13 @@ def run(args: argparse.Namespace) -> int:
         print(
             f"ok       speed       {speed.model}: {rate:,.1f} images a second "
             f"({speed.device}, {counted(speed.threads, 'thread')})\n"
-            f"{'':21}{args.images:,} images take about {duration(speed.seconds(args.images))} "
-            f"with the default settings (buffer of {speed.warmup:,}, {speed.epochs} epochs)\n"
-            f"{'':21}and {duration(args.images / rate)} with --epochs 0"
+            f"{'':21}encoding {counted(args.images, 'image')} takes about "
+            f"{duration(args.images / rate)}"
         )
+        if speed.epochs:
+            print(
+                f"{'':21}re-aligning the encoder adds about "
+                f"{duration(speed.seconds(args.images) - args.images / rate)} "
+                f"(buffer of {speed.warmup:,}, {speed.epochs} epochs; --epochs 0 skips it)"
+            )
     return int(bad)
