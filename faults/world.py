@@ -66,7 +66,7 @@ def images_case(folder: Path, samples: int = 160, shuffle: bool = False) -> Case
 
 
 def _shuffled(arguments: Sequence[str], shuffle: bool) -> tuple[str, ...]:
-    return (*arguments, "--shuffle", "--seed", "5") if shuffle else tuple(arguments)
+    return (*arguments, "--seed", "5") if shuffle else (*arguments, "--in-order")
 
 
 def _write_pictures(folder: Path, samples: int) -> None:

@@ -44,6 +44,7 @@ def arguments(folder, *more: str) -> list[str]:
         "256",
         "--out",
         str(folder / "out"),
+        "--in-order",
         "--quiet",
         *more,
     ]

@@ -42,7 +42,13 @@ def test_fit_finds_what_discover_finds(data) -> None:
     features, anchors, _ = data
     options = {"preset": "paper", "batch_size": 64}
     found = ttgcd.discover(
-        features, known=list("abcd"), anchors=anchors, novel=4, changes={"warmup": 100}, **options
+        features,
+        known=list("abcd"),
+        anchors=anchors,
+        novel=4,
+        changes={"warmup": 100},
+        shuffle=False,
+        **options,
     )
     estimator = CategoryDiscovery(anchors, 4, options={"warmup": 100}, **options).fit(features)
     assert estimator.labels_.tolist() == found.to_arrow().column("category").to_pylist()

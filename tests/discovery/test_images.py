@@ -59,6 +59,7 @@ def options(place: Path) -> dict:
         "novel": 3,
         "model": str(place / "model"),
         "batch_size": 16,
+        "shuffle": False,
         "changes": {"warmup": 32, "epochs": 2},
         "vocabulary": ["cat", "dog", "tree", "a"],
     }
@@ -120,7 +121,11 @@ def test_broken_images_are_set_aside_and_listed(place: Path, tmp_path: Path) -> 
 
 def test_a_shuffled_run_is_the_seeds_and_covers_everything(place: Path, tmp_path: Path) -> None:
     runs = [
-        discover(place / "photos", out=tmp_path / f"{i}", shuffle=True, seed=seed, **options(place))
+        discover(
+            place / "photos",
+            out=tmp_path / f"{i}",
+            **{**options(place), "shuffle": True, "seed": seed},
+        )
         for i, seed in enumerate((1, 1, 2))
     ]
     ids = [[row["id"] for row in run.assignments()] for run in runs]

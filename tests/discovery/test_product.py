@@ -30,7 +30,13 @@ def pictures() -> np.ndarray:
 
 
 def found_in(source, **options):
-    given = {"known": ["umbrella", "dog"], "novel": 3, "model": "mini", "preset": "paper"}
+    given = {
+        "shuffle": False,
+        "known": ["umbrella", "dog"],
+        "novel": 3,
+        "model": "mini",
+        "preset": "paper",
+    }
     return ttgcd.discover(source, **{**given, "changes": QUICK, "batch_size": 32, **options})
 
 
@@ -182,6 +188,7 @@ def test_more_categories_than_announced_are_no_accident(method, tmp_path) -> Non
 def halves(tmp_path):
     features, anchors, _ = world(1, n=600)
     options = {
+        "shuffle": False,
         "known": list("abcd"), "anchors": anchors, "novel": 4, "batch_size": 50, "preset": "paper",
         "changes": {"warmup": 100},
     }  # fmt: skip

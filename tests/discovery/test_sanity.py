@@ -43,11 +43,11 @@ def test_the_command_refuses_it_before_anything_is_written(
 
 
 def test_classes_that_came_after_the_buffer_are_named(sorted_stream: list[str], capsys) -> None:
-    assert main([*sorted_stream, "--novel", "1", "--warmup", "100"]) == 0
+    assert main([*sorted_stream, "--novel", "1", "--warmup", "100", "--in-order"]) == 0
     said = capsys.readouterr().out
     assert "1 known class was not among the first 100 samples" in said
-    assert "came only later: cat." in said and "(--shuffle)" in said
-    assert main([*sorted_stream, "--novel", "1", "--warmup", "100", "--shuffle",
+    assert "came only later: cat." in said and "random order" in said
+    assert main([*sorted_stream, "--novel", "1", "--warmup", "100",
                  "--overwrite"]) == 0  # fmt: skip
     assert "not among the first" not in capsys.readouterr().out
 

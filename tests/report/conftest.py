@@ -40,7 +40,8 @@ def real_run(tmp_path_factory: pytest.TempPathFactory) -> RealRun:
     (place / "my icons" / "broken.png").write_bytes(b"no picture")
     with (place / "labels.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("id", "label"), *truth])
-    command = f"--known {','.join(known)} --novel auto --model mini --epochs 1 --warmup 64 --quiet"
+    command = f"--known {','.join(known)} --novel auto --model mini --preset paper --epochs 1"
+    command += " --warmup 64 --in-order --quiet"
     options = ["--labels", str(place / "labels.csv"), "--out", str(place / "found")]
     told = [word for part in command.split(" --") for word in _option(part)]
     assert main(["discover", str(place / "my icons"), *told, *options]) == 0

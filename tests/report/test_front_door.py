@@ -112,7 +112,7 @@ def test_a_sorted_folder_is_not_called_healthy(page: Page):
     verdict = next(a for tag, a in page.elements if (a.get("class") or "").startswith("verdict"))
     assert verdict["class"] == "verdict bad"
     said = page.words("li")
-    assert "unlike the rest" in said and "--shuffle" in said
+    assert "unlike the rest" in said and "--in-order" in said
     assert "By your labels only" in said
 
 

@@ -76,7 +76,6 @@ def run_demo(
             preset=preset,
             changes={"warmup": warmup},
             seed=seed,
-            shuffle=True,
         )
         found = run_discovery(
             source,

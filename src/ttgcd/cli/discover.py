@@ -101,7 +101,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     stream.add_argument("--batch-size", type=int, default=128)
     stream.add_argument("--seed", type=int, default=0)
     stream.add_argument(
-        "--shuffle", action="store_true", help="read in an order drawn from the seed"
+        "--in-order",
+        action="store_true",
+        help="read in the order given: for what is really a stream (default: an order drawn from "
+        "the seed, so that the first images are like the rest)",
     )
     stream.add_argument("--threads", type=int, help="compute threads (default: all cores)")
     stream.add_argument(
@@ -158,7 +161,7 @@ def run(args: argparse.Namespace) -> int:
         changes=_changes(args),
         batch_size=args.batch_size,
         seed=args.seed,
-        shuffle=args.shuffle,
+        shuffle=not args.in_order,
         threads=args.threads,
         precision=args.precision,
     )

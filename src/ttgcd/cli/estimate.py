@@ -38,7 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--max-clusters", type=int, help="upper bound of known plus novel classes")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--shuffle", action="store_true", help="draw the buffer from all images")
+    parser.add_argument(
+        "--in-order",
+        action="store_true",
+        help="take the first images as they come (default: draw them from all)",
+    )
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the trace (.png, .pdf)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--quiet", action="store_true", help="no progress")
@@ -113,7 +117,7 @@ def _features(args: argparse.Namespace, source, wanted: int) -> np.ndarray:  # t
 
         vlm = load_vlm(args.model or default_model(), args.device)
         encoder, preprocess = vlm.encoder(), vlm.preprocess
-    shuffle = args.seed if args.shuffle else None
+    shuffle = None if args.in_order else args.seed
     return first_features(Stream(source, preprocess, shuffle_seed=shuffle), encoder, wanted)
 
 

@@ -49,7 +49,7 @@ def make_stream(
         source,
         None if vlm is None else vlm.preprocess,
         settings.batch_size,
-        shuffle_seed=settings.seed if settings.shuffle else None,
+        shuffle_seed=settings.seed if settings.shuffle and not source.live else None,
         start_position=place,
         start_index=index,
     )

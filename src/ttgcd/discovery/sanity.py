@@ -75,8 +75,8 @@ def late_classes(categories: np.ndarray, buffered: int, known: Sequence[str]) ->
     which = "1 known class was" if len(names) == 1 else f"{len(names)} known classes were"
     return [
         f"{which} not among the first {buffered:,} samples, which the method adapts to, and came "
-        f"only later: {listed(names, 8)}. The input seems to be sorted; read it in random order "
-        "(`shuffle=True`)"
+        f"only later: {listed(names, 8)}. The input seems to be sorted: leave out `shuffle=False` "
+        "to read it in random order"
     ]
 
 

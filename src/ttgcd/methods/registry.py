@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from dataclasses import fields
 from importlib import import_module, metadata
 from typing import Any, NamedTuple
 
@@ -69,10 +71,23 @@ def method_class(name: str) -> type[Method]:
 def load_method(name: str, **config: Any) -> Method:
     """A method with its configuration, e.g. ``load_method("pact", warmup=512)``."""
     cls = method_class(name)
-    try:
-        return cls(**config)
-    except TypeError as error:
-        raise InputError(f"method {name!r}: {error}") from error
+    options = [field.name for field in fields(cls) if field.init]  # type: ignore[arg-type]
+    for option in config:
+        if option not in options:
+            raise InputError(_unknown_option(name, option, options))
+    return cls(**config)
+
+
+def _unknown_option(name: str, option: str, options: list[str]) -> str:
+    others = [
+        preset
+        for preset, (method, _) in PRESETS.items()
+        if method != name and option in {field.name for field in fields(method_class(method))}  # type: ignore[arg-type]
+    ]
+    near = difflib.get_close_matches(option, options, 1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint += f"`preset={others[0]}` has it" if others else f"it has {', '.join(options) or 'none'}"
+    return f"method {name!r} has no option {option!r}: {hint}"
 
 
 def load_preset(name: str, **changes: Any) -> Method:

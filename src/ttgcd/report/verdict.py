@@ -71,7 +71,7 @@ def _buffer(run: RunFiles) -> list[Finding]:
     size, rest = run.warmup, len(run) - run.warmup
     if size < 20 or rest < 50:
         return []
-    advice = "Run again with --shuffle, so that the buffer is a fair sample."
+    advice = "Run again without --in-order, so that the buffer is a fair sample."
     found = []
     unlike, drop = _excess_distance(run.category[:size], run.category[size:]), _fit_drop(run)
     if unlike > 0.1 or drop > 0.25:

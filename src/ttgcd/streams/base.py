@@ -89,6 +89,8 @@ class Source(ABC):
     """Samples that can be counted and read in any order, from several threads at once."""
 
     kind: ClassVar[Kind] = "images"
+    #: Whether the order is that of arrival and means something, as on standard input.
+    live: bool = False
     #: What the user gave: a path, or None for samples that live in memory.
     origin: str | None = None
     #: The folder in which the ids are paths of files; None where samples are not single files.

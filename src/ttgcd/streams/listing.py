@@ -42,7 +42,9 @@ def read_list(path: str, max_bytes: int = MAX_FILE_BYTES) -> ListSource:
 
 def read_stdin(max_bytes: int = MAX_FILE_BYTES) -> ListSource:
     """Paths on standard input, relative to the working folder."""
-    return ListSource(_lines(sys.stdin.buffer.read(), "standard input"), "", max_bytes)
+    source = ListSource(_lines(sys.stdin.buffer.read(), "standard input"), "", max_bytes)
+    source.live = True
+    return source
 
 
 def _lines(data: bytes, where: str) -> list[str]:
