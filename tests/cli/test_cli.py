@@ -91,7 +91,7 @@ def test_an_unquoted_pattern_is_several_sources(tmp_path) -> None:
         image.save(tmp_path / f"{number}.jpg")
     images = sorted(map(str, tmp_path.glob("*.jpg")))
     out = tmp_path / "out"
-    options = ["--known", "cat", "--novel", "2", "--model", "mini", "--epochs", "0", "--quiet"]
+    options = ["--known", "cat", "--novel", "2", "--model", "mini", "--in-order", "--quiet"]
     assert main(["discover", *images, *options, "--out", str(out)]) == 0
     import pyarrow.parquet as pq
 

@@ -45,6 +45,8 @@ def arguments(folder, *more: str) -> list[str]:
         "--out",
         str(folder / "out"),
         "--in-order",
+        "--preset",
+        "paper",
         "--quiet",
         *more,
     ]
@@ -90,6 +92,8 @@ def test_python_call_gives_the_same_answers(files) -> None:
         novel=4,
         anchors=str(files / "anchors.npy"),
         changes={"warmup": 256},
+        preset="paper",
+        shuffle=False,
         out=files / "again",
     )
     first = pq.read_table(files / "out" / "assignments.parquet")
