@@ -32,8 +32,8 @@ def world(tmp_path: Path) -> Path:
 
 def run(world: Path, *more: str, known: str = "a,b,c") -> int:
     words = ["discover", str(world / "rows.npy"), "--anchors", str(world / "anchors.npy")]
-    words += ["--known", known, "--novel", "3", "--warmup", "80", "--quiet"]
-    return main([*words, "--out", str(world / "out"), *more])
+    words += ["--known", known, "--novel", "3", "--warmup", "80", "--quiet", "--in-order"]
+    return main([*words, "--preset", "paper", "--out", str(world / "out"), *more])
 
 
 def names(out: Path) -> dict[int, str]:
