@@ -164,7 +164,10 @@ def _one_forward(evidence: Evidence) -> Judged | None:
     if means is None:
         return None
     others = [means[label] for label in there]
-    figures = f"PACT {means['PACT']:.1f} forwards, baselines {min(others):.1f} to {max(others):.1f}"
+    figures = (
+        f"PACT {means['PACT']:.1f} forwards, {len(there)} of {len(_baselines())} baselines "
+        f"{min(others):.1f} to {max(others):.1f}"
+    )
     return Judged(means["PACT"] < min(others), figures)
 
 
