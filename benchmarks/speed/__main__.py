@@ -1,6 +1,6 @@
 """Run all speed benchmarks, print the table, write it into docs/performance.md.
 
-python -m benchmarks.speed [--only decode,start] [--write]
+python -m benchmarks.speed [--only decode,start] [--write] [--quick]
 """
 
 from __future__ import annotations
@@ -24,18 +24,26 @@ PARTS = (
     "prototypes",
     "embeddings",
 )
+#: Fewer images for a machine that is busy: coarser, but still ratios.
+QUICK = {
+    "stream": ["--images", "16", "--repeats", "1"],
+    "whole": ["--images", "16"],
+    "int8": ["--seeds", "1"],
+    "embeddings": ["--rows", "200000"],
+}
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "speed.json"
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- speed table: make bench -->", "<!-- end of speed table -->"
 
 
-def measure(part: str) -> list[Row]:
+def measure(part: str, quick: bool) -> list[Row]:
     """A process of its own for every part, so that none inherits another's memory or threads."""
     print(f"{part} ...", file=sys.stderr, flush=True)
     began = time.perf_counter()
+    extra = QUICK.get(part, []) if quick else []
     done = subprocess.run(
-        [sys.executable, "-m", f"benchmarks.speed.{part}", "--json"],
+        [sys.executable, "-m", f"benchmarks.speed.{part}", "--json", *extra],
         capture_output=True, text=True, cwd=ROOT,
     )  # fmt: skip
     if done.returncode:
@@ -68,13 +76,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="parts, e.g. decode,start; the others keep their results")
     parser.add_argument("--write", action="store_true", help="results/speed.json and the page")
+    parser.add_argument("--quick", action="store_true", help="fewer images")
     args = parser.parse_args()
     chosen = args.only.split(",") if args.only else list(PARTS)
     kept = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.is_file() else {}
     results: dict[str, list[Row]] = {}
     for part in PARTS:
         if part in chosen:
-            results[part] = measure(part)
+            results[part] = measure(part, args.quick)
         elif part in kept.get("rows", {}):
             results[part] = [Row(**row) for row in kept["rows"][part]]
     where = machine()

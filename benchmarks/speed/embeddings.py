@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.speed.rows import Row, report
+from benchmarks.speed.rows import PROCESSOR_TIME, Row, report
 
 DIM, KNOWN, NOVEL = 512, 100, 50
 
@@ -45,13 +45,17 @@ def measure(rows: int, categories: int = KNOWN + NOVEL) -> tuple[dict[str, float
         words = write(Path(name), rows, categories)
         code = (
             "import resource, sys; from ttgcd.cli import main; assert main(sys.argv[1:]) == 0; "
-            "print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+            "spent = resource.getrusage(resource.RUSAGE_SELF); "
+            "print('peak', spent.ru_maxrss, spent.ru_utime + spent.ru_stime)"
         )
         done = subprocess.run(
             [sys.executable, "-c", code, *words], check=True, capture_output=True, text=True
         )
         record = json.loads(Path(name, "out", "run.json").read_text(encoding="utf-8"))
-    return record["seconds"], int(done.stdout.rsplit("peak", 1)[1]) / 1024
+    peak, processor = done.stdout.rsplit("peak", 1)[1].split()
+    if PROCESSOR_TIME:
+        record["seconds"]["total"] = float(processor)
+    return record["seconds"], int(peak) / 1024
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ python -m benchmarks.speed.int8
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 from pathlib import Path
 
@@ -29,7 +30,10 @@ def speed(images: int = 32) -> Row:
 def main() -> None:
     from benchmarks.speed.answers import lost_by_int8
 
-    lost, worst = lost_by_int8()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--json", action="store_true")
+    lost, worst = lost_by_int8(parser.parse_args().seeds)
     rows = [
         speed(),
         Row("All lost by int8 with mini, mean over the domains of IconShift", 0.3, "at most",

@@ -97,12 +97,14 @@ def _voters(members: np.ndarray) -> np.ndarray:
 def _one_each(fits: np.ndarray) -> np.ndarray:
     """One word for each group, no word twice, best in sum (Hungarian); with fewer words than
     groups the rest gets its own best word, which others have too."""
+    given = fits.argmax(axis=1)
+    if len(np.unique(given)) == len(given):  # everybody's best word: no assignment is better
+        return given
     from scipy.optimize import linear_sum_assignment  # slow to import: not before it is needed
 
     # Only words that are among the best of some group can be part of the best assignment.
     near = min(fits.shape[1], len(fits) + 1)
     columns = np.unique(np.argpartition(-fits, near - 1, axis=1)[:, :near])
-    given = fits.argmax(axis=1)
     rows, chosen = linear_sum_assignment(-fits[:, columns])
     given[rows] = columns[chosen]
     return given
