@@ -6,7 +6,12 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from faults.serving import ServiceKills
 
 
 def main() -> int:
@@ -16,6 +21,7 @@ def main() -> int:
     parser.add_argument("--images", type=int, default=10_000, help="damaged image files")
     parser.add_argument("--files", type=int, default=2_000, help="damaged files of other kinds")
     parser.add_argument("--edits", type=int, default=1_000, help="random sequences of edits")
+    parser.add_argument("--service-kills", type=int, default=50, help="SIGKILLs of a service")
     parser.add_argument("--no-disk", action="store_true", help="leave out the full-disk runs")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, help="folder to work in (default: a temporary one)")
@@ -24,6 +30,7 @@ def main() -> int:
     if args.short:
         args.kills, args.stops, args.images, args.files, args.no_disk = 4, 2, 120, 60, True
         args.edits = 10
+        args.service_kills = 0  # tests/service kills one
     with tempfile.TemporaryDirectory() as temporary:
         work = args.work or Path(temporary)
         work.mkdir(parents=True, exist_ok=True)
@@ -58,6 +65,8 @@ def campaign(args: argparse.Namespace, work: Path) -> int:
     if args.edits:
         case = embeddings_case(work / "in")
         results.append(edits.campaign(case, args.edits, work, args.seed, tell))
+    if args.service_kills:
+        results.append(_service(args.service_kills, work, args.seed, tell))
     if not args.no_disk:
         results.append(disk.campaign(embeddings_case(work / "in"), work))
     for result in results:
@@ -65,6 +74,17 @@ def campaign(args: argparse.Namespace, work: Path) -> int:
     bad = sum(result.bad for result in results)  # type: ignore[attr-defined]
     print(f"faults: {bad} in {time.monotonic() - begun:.0f} s")
     return 1 if bad else 0
+
+
+def _service(kills: int, work: Path, seed: int, tell: Callable[[str], None]) -> ServiceKills:
+    from faults.serving import campaign
+    from ttgcd.datasets.iconshift import iconshift_classes, load_iconshift
+
+    source, _ = load_iconshift("line")
+    images = [(source.id(i), bytes(source.read(i))) for i in range(len(source))]
+    place = work / "service"
+    place.mkdir()
+    return campaign(images, iconshift_classes()[0], kills, place, seed, tell)
 
 
 if __name__ == "__main__":

@@ -14,14 +14,17 @@ if TYPE_CHECKING:
     from ttgcd.methods.answer import Answer, Category
     from ttgcd.methods.base import Method, Task
     from ttgcd.methods.pact import Pact
+    from ttgcd.service.client import AsyncClient, Client
     from ttgcd.vlm import load_vlm
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Answer": "ttgcd.methods.answer",
+    "AsyncClient": "ttgcd.service.client",
     "Category": "ttgcd.methods.answer",
     "CategoryDiscovery": "ttgcd.discovery",
+    "Client": "ttgcd.service.client",
     "Discovery": "ttgcd.discovery",
     "InputError": "ttgcd.errors",
     "Method": "ttgcd.methods.base",
@@ -34,8 +37,10 @@ _HOMES = {
 
 __all__ = [
     "Answer",
+    "AsyncClient",
     "Category",
     "CategoryDiscovery",
+    "Client",
     "Discovery",
     "InputError",
     "Method",

@@ -86,7 +86,8 @@ function Stream({ info, place, go, say, refresh }) {
     return () => events.close();
   }, [url]);
   useEffect(() => { if (tab === "questions") ask(`${url}/questions`).then((r) => setQuestions(r.questions)).catch(() => {}); }, [tab, edits.length, url]);
-  useEffect(() => { setPicked(new Set()); }, [tab, category]);
+  const brought = useRef(null); // picks of the lasso, which leads to another view
+  useEffect(() => { setPicked(brought.current ?? new Set()); brought.current = null; }, [tab, category]);
 
   const edit = async (said, told) => {
     try {
@@ -127,8 +128,8 @@ function Stream({ info, place, go, say, refresh }) {
     if (!indexes.length) return;
     const rows = await Promise.all(indexes.slice(0, 300).map((i) => ask(`${url}/images/${i}`)));
     setFound({ text: `${rows.length} on the map`, rows });
+    brought.current = new Set(rows.map((r) => r.index));
     go(info.name, "images");
-    setTimeout(() => setPicked(new Set(rows.map((r) => r.index))));
   };
   const targets = categories.filter((c) => c.merged_into == null && !c.hidden).sort((a, b) => (a.kind === b.kind ? a.name.localeCompare(b.name) : a.kind === "novel" ? -1 : 1));
 
