@@ -126,7 +126,7 @@ function Stream({ info, place, go, say, refresh }) {
   };
   const lasso = async (indexes) => {
     if (!indexes.length) return;
-    const rows = await Promise.all(indexes.slice(0, 300).map((i) => ask(`${url}/images/${i}`)));
+    const { images: rows } = await ask(`${url}/images?${indexes.map((i) => `index=${i}`).join("&")}`);
     setFound({ text: `${rows.length} on the map`, rows });
     brought.current = new Set(rows.map((r) => r.index));
     go(info.name, "images");

@@ -97,9 +97,14 @@ def router(house: House, limits: Limits, metrics: Metrics, thumbnails: Thumbnail
         order: Literal["newest", "typical", "doubt"] = "newest",
         offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
         limit: Annotated[int, Query(ge=1, le=500)] = 100,
+        index: Annotated[list[Index] | None, Query(max_length=2000)] = None,
     ) -> Rows:
+        """The images of a category or of all; those that ``index`` names, in its order, if any."""
         found = house.stream(stream)
         view = found.views.now()
+        if index is not None:
+            there = [i for i in index if i < len(found.journal)]
+            return Rows(total=len(there), images=rows_of(found, view, there))
         rows = chosen(view, category, order)
         part = rows[min(offset, len(rows)) :][:limit].tolist()
         return Rows(total=len(rows), images=rows_of(found, view, part))
