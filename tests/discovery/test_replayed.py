@@ -153,3 +153,26 @@ def test_edits_go_along_when_a_run_goes_on(world: Path) -> None:
     assert [edit.op for edit in more.edits()] == ["rename", "move"]
     table = found.predict(rows[140:])
     assert set(table.column("name").to_pylist()) <= {c.name for c in found.categories}
+
+
+def test_what_was_named_is_a_known_class_for_the_run_that_goes_on(world: Path) -> None:
+    import ttgcd
+
+    rows, anchors = np.load(world / "rows.npy"), np.load(world / "anchors.npy")
+    found = ttgcd.discover(
+        rows[:140], known=["a", "b", "c"], anchors=anchors, novel=3, out=world / "out"
+    )
+    largest = sorted(found.categories, key=lambda category: -category.count)
+    novel = [category.id for category in largest if category.kind == "novel"]
+    found.rename(novel[0], "d")
+    assert {c.id: c.kind for c in found.categories}[novel[0]] == "novel"
+    more = found.update(rows[140:], out=world / "more")
+    assert {c.id: c.kind for c in more.categories}[novel[0]] == "known"
+    named = [row for row in more.assignments() if row["category"] == novel[0]]
+    assert named and {(row["kind"], row["name"]) for row in named} == {("known", "d")}
+    more.rename(novel[1], "e")  # named here: known to the next run, not yet to this one
+    more.rename(novel[0], "D")  # its own name can still be changed
+    kinds = {c.id: (c.kind, c.name) for c in more.categories}
+    assert kinds[novel[1]] == ("novel", "e") and kinds[novel[0]] == ("known", "D")
+    more.undo(1)
+    assert {c.id: c.kind for c in more.categories}[novel[0]] == "novel"

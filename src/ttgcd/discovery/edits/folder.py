@@ -190,7 +190,8 @@ class EditedFolder:
             raise InputError(
                 f"{ROWS} or {CATEGORIES} of {str(self.out)!r} is damaged: {error}"
             ) from None
-        return apply(edits, rows, categories, kept_features(self.out, rows.num_rows))
+        features = kept_features(self.out, rows.num_rows)
+        return apply(edits, rows, categories, features, promoted=self._log().carried)
 
     def _write(self, log: EditLog, after: Replayed) -> Replayed:
         with writing(self.out, "then edit again"):
@@ -225,9 +226,8 @@ def carry_over(out: Path, to: Path) -> None:
     edits, there = EditLog(out / NAME).edits, EditLog(to / NAME, run_key(to))
     if there.edits and there.run != run_key(to):
         os.replace(there.path, _free_name(there.path))
-        there = EditLog(to / NAME, run_key(to))
-    if edits and not there.edits:
-        there.append(edits)
+    if edits and not (to / NAME).exists():
+        EditLog(to / NAME, run_key(to), carried=len(edits)).append(edits)
 
 
 def run_key(out: Path) -> str:

@@ -27,12 +27,14 @@ NAME = "edits.jsonl"
 class EditLog:
     """The log of one run, read and checked when it is opened.
 
-    ``run`` tells which run a log that is begun here is about; an existing one knows its own.
+    ``run`` tells which run a log that is begun here is about, ``carried`` how many of its edits
+    were made on an earlier run that this one went on from; an existing log knows its own.
     """
 
-    def __init__(self, path: Path, run: str = "") -> None:
+    def __init__(self, path: Path, run: str = "", carried: int = 0) -> None:
         self.path = path
         self.run = run
+        self.carried = carried
         self.edits: list[Edit] = []
         self.seal = ""
         self._data = b""
@@ -47,7 +49,9 @@ class EditLog:
         """Write further edits, all of them or none; when this returns they are on disk."""
         lines, seal = [self._data], self.seal
         if not self._data:
-            head = {"format": FORMAT, "run": self.run}
+            head: dict[str, Any] = {"format": FORMAT, "run": self.run}
+            if self.carried:
+                head["carried"] = self.carried
             lines.append(_line(head, ""))
             seal = _seal(head, "")
         added = []
@@ -85,6 +89,7 @@ class EditLog:
                     "use a newer ttgcd"
                 )
             self.run = str(record.get("run", ""))
+            self.carried = int(record.get("carried", 0))
         if data and not data.endswith(b"\n"):
             raise _damaged(f"{str(self.path)!r}, last line")
         self._data, self.seal = data, seal

@@ -40,24 +40,30 @@ def apply(
     assignments: pyarrow.Table,
     categories: Records,
     features: Rows | None = None,
+    promoted: int = 0,
 ) -> Replayed:
     """Put ``edits`` (a whole log, undos included) on top of a run's own rows and categories.
 
     ``assignments`` has the columns of assignments.parquet, ``categories`` are the records of
     categories.json. With ``features``, one unit row an image, the neighbours of what was corrected
-    follow (``ttgcd.prototypes.teaching``). Nothing given is changed. Without an edit that counts
-    rows and categories come back as they are.
+    follow (``ttgcd.prototypes.teaching``). The first ``promoted`` edits were made on an earlier
+    run: what was named there is a known class here. Nothing given is changed. Without an edit that
+    counts rows and categories come back as they are.
     """
     counting = active(edits)
     if not counting:
         return Replayed(assignments, [dict(record) for record in categories], {})
     books = _Books(assignments, categories)
     unapplied: dict[int, str] = {}
-    for edit in counting:
+    earlier = [edit for edit in counting if edit.number <= promoted]
+    for place, edit in enumerate(counting):
+        if place == len(earlier):
+            books.promote(earlier)
         try:
             getattr(books, edit.op)(edit)
         except InputError as error:
             unapplied[edit.number] = str(error)
+    books.promote(earlier)
     if features is not None:
         books.learn(features)
     return Replayed(books.table(), books.records(), unapplied)
@@ -80,7 +86,7 @@ class _Books:
 
     def rename(self, edit: Edit) -> None:
         record = self._live(edit.category)
-        if record["kind"] == "known":
+        if record["kind"] == "known" and not record.get("promoted"):
             raise InputError(
                 f"category {record['id']} is the known class {record['name']!r}: "
                 "name it in `known=...`, renaming is for new categories"
@@ -133,6 +139,14 @@ class _Books:
             raise InputError(f"category {record['id']} is hidden already")
         record["hidden"] = True
 
+    def promote(self, earlier: Sequence[Edit]) -> None:
+        """What was named on an earlier run is a known class from here on."""
+        for name in {edit.name for edit in earlier if edit.name}:
+            for record in self.by_id.values():
+                if record.get("named") and record["name"] == name and record["kind"] == "novel":
+                    record["kind"] = "known"
+                    record["promoted"] = True
+
     # -- what they are made of ----------------------------------------------------------------
 
     def _live(self, category: int | None) -> dict[str, Any]:
@@ -150,7 +164,7 @@ class _Books:
 
     def _novel(self, category: int | None) -> dict[str, Any]:
         record = self._live(category)
-        if record["kind"] == "known":
+        if record["kind"] == "known" and not record.get("promoted"):
             raise InputError(
                 f"category {record['id']} is the known class {record['name']!r}, which stays: "
                 "merge the other one into it"
