@@ -176,3 +176,14 @@ def test_what_was_named_is_a_known_class_for_the_run_that_goes_on(world: Path) -
     assert kinds[novel[1]] == ("novel", "e") and kinds[novel[0]] == ("known", "D")
     more.undo(1)
     assert {c.id: c.kind for c in more.categories}[novel[0]] == "novel"
+
+
+@pytest.mark.parametrize("method", ["scout", "kmeans", "pact"])
+def test_every_kind_of_method_goes_on(world: Path, method: str) -> None:
+    import ttgcd
+
+    rows, anchors = np.load(world / "rows.npy"), np.load(world / "anchors.npy")
+    found = ttgcd.discover(
+        rows[:140], known=["a", "b", "c"], anchors=anchors, novel=3, method=method
+    )
+    assert found.update(rows[140:]).samples == 60

@@ -11,6 +11,7 @@ import numpy as np
 
 from ttgcd.discovery.found import CATEGORIES, RUN, read_json
 from ttgcd.discovery.settings import Settings
+from ttgcd.engines.folder import ANCHORS
 from ttgcd.engines.output import OutputFolder
 from ttgcd.engines.session import Session
 from ttgcd.errors import InputError
@@ -56,7 +57,8 @@ class SavedRun:
         """The method's own part of the state."""
         own = ("samples", "batches", "rejected", "settings")
         values = {key: value for key, value in self.state.values.items() if key not in own}
-        return State(self.state.arrays, values)
+        arrays = {key: array for key, array in self.state.arrays.items() if key != ANCHORS}
+        return State(arrays, values)
 
     def task(self, model: str | None = None) -> Task:
         """The run's task, with its model loaded; ``model`` is where the model is now."""
@@ -72,7 +74,7 @@ class SavedRun:
                 )
         return Task(
             known=tuple(values["known"]),
-            anchors=np.array(self.state.arrays["anchors"]),
+            anchors=np.array(self.state.arrays[ANCHORS]),
             novel=values["novel"],
             vlm=vlm,
             logit_scale=values["logit_scale"],

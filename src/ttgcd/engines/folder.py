@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from ttgcd.engines.checkpoint import Checkpoints
 from ttgcd.engines.consumed import Consumed
 from ttgcd.engines.features import FeatureFile
@@ -27,6 +29,8 @@ from ttgcd.streams.stream import Stream
 
 #: Features of all samples, beside the state.
 FEATURES = "features.npy"
+#: The text anchors among the arrays of ``state/``, beside those of the method.
+ANCHORS = "task/anchors"
 
 
 class StatefulSink(Sink, Protocol):
@@ -288,7 +292,9 @@ class _Run(Caller):
         state = self.method.state_dict()
         values = {**state.values, **counts, "settings": self.settings}
         with writing(out):
-            save_state(self.folder.state, State(state.arrays, values))
+            # Whoever goes on from here needs the anchors, also of methods that do not keep them.
+            arrays = {**state.arrays, ANCHORS: self.task.anchors.astype(np.float32)}
+            save_state(self.folder.state, State(arrays, values))
         return FolderRun(
             out,
             **counts,

@@ -98,6 +98,7 @@ class Scout(Method):
 
     def observe(self, batch: Batch) -> Answer:
         features = features_of(batch)
+        self._over = False  # a stream that goes on from a finished one is not over
         stream, start = self._stream, self.seen
         self.seen += len(features)
         if stream.model is None:
