@@ -117,3 +117,16 @@ def test_errors_of_the_library_speak_of_arguments_and_those_of_the_command_of_op
     files = [str(embeddings), "--anchors", anchors, "--out", out]
     assert main(["discover", *files, "--known", "cat", "--novel", "1"]) == 2
     assert "choose another --out" in capsys.readouterr().err
+
+
+def test_pictures_from_pillow_bring_no_surprise(tmp_path) -> None:
+    """No note but the one about the model, and one class is one class."""
+    from PIL import Image
+
+    from ttgcd import discover
+
+    images = [Image.new("RGB", (32, 32), (255, 28 * number, 0)) for number in range(9)]
+    options = {"preset": "paper", "changes": {"warmup": 8, "epochs": 0}}
+    found = discover(images, known=["cat"], novel=2, model="mini", out=tmp_path / "o", **options)
+    assert [note for note in found.notes if "mini" not in note] == []
+    assert "known classes" not in found.text() or " 0 known classes" in found.text()

@@ -13,6 +13,7 @@ from ttgcd.discovery.edits.verbs import Editable
 from ttgcd.discovery.sanity import accuracy_contradicts
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Category
+from ttgcd.wording import counted
 
 if TYPE_CHECKING:
     import pandas
@@ -138,8 +139,9 @@ class Discovery(Editable):
         unsure = sum(c.count for c in found if c.kind == "unsure")
         lines = [f"note: {note}" for note in self.notes]
         lines.append(
-            f"{self.samples:,} samples: {sum(c.count for c in known):,} in {len(known)} known "
-            f"classes, {sum(c.count for c in novel):,} in {len(novel)} novel ones"
+            f"{counted(self.samples, 'sample')}: {sum(c.count for c in known):,} in "
+            f"{counted(len(known), 'known class', 'known classes')}, "
+            f"{sum(c.count for c in novel):,} in {counted(len(novel), 'novel one')}"
             + (f"; {unsure:,} to review (review.csv)" if unsure else "")
             + (f"; {self.rejected:,} set aside (rejected.csv)" if self.rejected else "")
         )

@@ -98,7 +98,8 @@ class SpooledSource(Source):
             raise Rejection(place)
         offset, size, shape = place
         data = self._spool.read(offset, size)
-        return data if shape is None else np.frombuffer(data, np.uint8).reshape(shape)
+        # Copied: torch warns of arrays that cannot be written.
+        return data if shape is None else np.frombuffer(data, np.uint8).reshape(shape).copy()
 
     def fingerprint(self) -> str:
         return self._digest
@@ -110,7 +111,7 @@ class SpooledSource(Source):
 def pixels(item: Any) -> bytes | np.ndarray:
     """Encoded bytes, or uint8 (H, W, 3), of an item; a ``Rejection`` that says what is wrong."""
     if isinstance(item, Image.Image):
-        return np.asarray(upright_rgb(item))
+        return np.array(upright_rgb(item))
     if isinstance(item, (bytes, bytearray, memoryview)):
         return bytes(item)
     if isinstance(item, (str, os.PathLike)):
