@@ -82,7 +82,7 @@ class PooledStream(Stream):
         self.patience = patience
         self.repeated = 0  # ranges that were asked for again, for whatever reason
         self._method = method
-        self._facts = StreamFacts(source, batch_size, shuffle_seed, method.task.precision)
+        self._seed = shuffle_seed
         self._name = uuid.uuid4().hex
 
     def _batches(self) -> Generator[Batch, None, None]:
@@ -124,7 +124,9 @@ class PooledStream(Stream):
     # -- the plan -----------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self._reference = [shared(self._facts)]
+        precision = self._method.task.precision
+        facts = StreamFacts(self.source, self.batch_size, self._seed, precision)
+        self._reference = [shared(facts)]
         self._version, self._fingerprint = 0, ""
         self._norms: Norms | None = None
         self._norms_reference: list[Any] = []
