@@ -154,8 +154,15 @@ def _run(out: Path, task: Task, source: Source, pool: Any, progress: Any = None)
     return made[-1]
 
 
-def _add_node(cluster: Any) -> Any:
-    return cluster.add_node(num_cpus=1, object_store_memory=_STORE)
+def _add_node(cluster: Any, tries: int = 5) -> Any:
+    """On a busy machine a node may take longer to start than Ray waits."""
+    for left in reversed(range(tries)):
+        try:
+            return cluster.add_node(num_cpus=1, object_store_memory=_STORE)
+        except Exception:  # Ray raises no narrower one here
+            if not left:
+                raise
+    raise AssertionError("unreachable")
 
 
 class _Killer:

@@ -65,6 +65,11 @@ class Engine:
         if self.kind == "local":
             yield inputs.stream, {}
             return
+        if inputs.source.live:
+            raise InputError(
+                "this source can be read only once and only here: use `engine=local`, or write it "
+                "to files first"
+            )
         own = self.make_pool(inputs) if self.pool is None else nullcontext(self.pool)
         with own as pool:
             if self.sync_every is None:
@@ -112,7 +117,7 @@ class Engine:
 
 
 def _seed(inputs: Inputs) -> int | None:
-    return inputs.settings.seed if inputs.settings.shuffle else None
+    return inputs.settings.seed if inputs.settings.shuffle and not inputs.source.live else None
 
 
 LOCAL = Engine()
