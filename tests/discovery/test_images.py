@@ -60,6 +60,7 @@ def options(place: Path) -> dict:
         "model": str(place / "model"),
         "batch_size": 16,
         "shuffle": False,
+        "preset": "paper",
         "changes": {"warmup": 32, "epochs": 2},
         "vocabulary": ["cat", "dog", "tree", "a"],
     }

@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from ttgcd.errors import InputError
-from ttgcd.methods.registry import METHODS, load_method, method_class
+from ttgcd.methods.registry import (
+    DEFAULT_PRESET,
+    METHODS,
+    PRESETS,
+    load_method,
+    method_class,
+)
 
 DOCS = Path(__file__).parents[2] / "docs" / "methods.md"
 
@@ -43,3 +49,8 @@ def test_a_class_may_be_named_by_its_place() -> None:
 def test_what_is_not_a_method_is_an_input_error(name: str) -> None:
     with pytest.raises(InputError, match="method"):
         load_method(name)
+
+
+def test_scout_is_the_default_and_paper_the_literal_method() -> None:
+    assert PRESETS[DEFAULT_PRESET].method == "scout"
+    assert PRESETS["paper"] == ("pact", {})

@@ -144,7 +144,7 @@ def test_a_run_stopped_while_pictures_are_packed_goes_on_and_leaves_them_all(
             raise KeyboardInterrupt
 
     folder, out = real_run.icons / real_run.known[0], tmp_path / "out"
-    options = {"known": real_run.known, "novel": 1, "model": "mini"}
+    options = {"known": real_run.known, "novel": 1, "model": "mini", "preset": "paper"}
     options["changes"] = {"epochs": 1, "warmup": 8}
     with pytest.raises(KeyboardInterrupt):
         discover(folder, out=out, progress=stop, **options)

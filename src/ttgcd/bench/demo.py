@@ -18,12 +18,21 @@ from ttgcd.engines.local import run
 from ttgcd.errors import InputError
 from ttgcd.evaluation import score_stream
 from ttgcd.methods.base import Caller, Method
-from ttgcd.methods.registry import PRESETS, load_method, load_preset
+from ttgcd.methods.registry import PRESETS, find_preset, load_method, load_preset
 from ttgcd.streams.base import Batch, Source
 from ttgcd.streams.stream import Stream
 
 #: the largest domain
 DOMAIN = "line"
+#: what stands behind a row of the table
+ABOUT = {
+    "scout": "the default: clusters and texts together, refitted along the stream",
+    "PACT (paper)": "the paper's method, to the letter",
+    "PACT (robust)": "the same with better seeds",
+    "zero-shot+kmeans": "names by text, k-means on what fits none",
+    "kmeans": "plain k-means on all images at the end",
+    "ss-kmeans": "k-means with the confident names held fixed",
+}
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,8 @@ class Demo:
         lines = [self.found.text(), "", self.header, ""]
         lines.append(f"{'clustering accuracy, percent':<30}{'All':>7}{'Known':>8}{'Novel':>8}")
         for name, *values in self.rows:
-            lines.append(f"{name:<30}" + "".join(f"{100 * v:>7.1f} " for v in values))
+            numbers = "".join(f"{100 * v:>7.1f} " for v in values)
+            lines.append(f"{name:<30}{numbers}  {ABOUT.get(name, '')}".rstrip())
         return "\n".join(lines)
 
 
@@ -54,7 +64,7 @@ def run_demo(
     resume: bool = False,
     overwrite: bool = False,
 ) -> Demo:
-    """Run PACT into ``out`` with a report, then its other presets and the rivals on the stream."""
+    """Run a preset into ``out`` with a report, then the other ones and the rivals on the stream."""
     domains = iconshift_domains()
     domain = domain or DOMAIN
     if domain not in domains:
@@ -86,11 +96,11 @@ def run_demo(
             progress=progress,
         )
     scores = found.scores or {}
-    rows = [(f"PACT ({preset})", *(scores[key] / 100 for key in ("all", "known", "novel")))]
+    rows = [(_label(preset), *(scores[key] / 100 for key in ("all", "known", "novel")))]
     true = _true_ids(labels, [*known, *novel_here])
     inputs = prepare(source, settings)
     others: dict[str, Method] = {
-        f"PACT ({other})": load_preset(other, warmup=warmup) for other in PRESETS if other != preset
+        _label(other): load_preset(other, warmup=warmup) for other in PRESETS if other != preset
     }
     for name, method in {**others, **{name: load_method(name) for name in rivals}}.items():
         stream = make_stream(source, inputs.task.vlm, settings)
@@ -104,6 +114,12 @@ def run_demo(
         "Embedded model 'mini' (not CLIP ViT-B/16); the known classes' names are all it was told."
     )
     return Demo(found, domain, rows, header)
+
+
+def _label(preset: str) -> str:
+    """The method's name, and the preset's where it says more."""
+    method = find_preset(preset).method
+    return method if method == preset else f"{method.upper()} ({preset})"
 
 
 class _Told(Caller):

@@ -84,6 +84,7 @@ def prepare(source: Source, settings: Settings) -> Inputs:
         anchors = text_anchors(vlm, settings.names(), settings.templates)
         if settings.model == "mini":
             notes.append(MINI_NOTE)
+    no_words = np.zeros((0, anchors.shape[1]), np.float32)
     task = Task(
         known=settings.names(),
         anchors=anchors,
@@ -92,6 +93,7 @@ def prepare(source: Source, settings: Settings) -> Inputs:
         logit_scale=scale,
         seed=settings.seed,
         templates=tuple(settings.templates),
+        word_embeddings=no_words if settings.vocabulary == "none" else None,
         precision=settings.precision,  # type: ignore[arg-type]
     )
     return Inputs(source, task, settings, notes)
