@@ -105,6 +105,9 @@ def _sequence(
     ids = folder.replayed().assignments.column("id").to_pylist()
     for _ in range(rng.randint(2, 7)):
         before = [edit.text() for edit in folder.log()]
+        if rng.random() < 0.08:
+            _go_on(case, out, before, work, rng, result)
+            continue
         step, command = _step(case, out, ids, rng)
         dies = rng.randint(1, 40) if rng.random() < 0.4 else None
         code = wait(start(command, work / "log", die_at=dies, after=rng.random() < 0.5))
@@ -131,6 +134,29 @@ def _sequence(
         if more == 1 or (step == "resume" and code == 0):
             result.steps[step] += 1
     _end(run, out, result)
+
+
+def _go_on(
+    case: Case, out: Path, edits: list[str], work: Path, rng: random.Random, result: Edits
+) -> None:
+    """A run that goes on from the edited one takes every edit along once, also when killed."""
+    from ttgcd.discovery.edits import EditedFolder
+
+    after = work / "went-on"
+    shutil.rmtree(after, ignore_errors=True)
+    command = ["discover", case.arguments[0], "--from", str(out), "--out", str(after), "--quiet"]
+    dies = rng.randint(1, 120) if rng.random() < 0.6 else None
+    code = wait(start(command, work / "log", every=3, die_at=dies, after=rng.random() < 0.5))
+    if code == -signal.SIGKILL:
+        result.kills += 1
+        code = wait(start([*command, "--resume"], work / "log", every=3))
+    if code:
+        result.fault("failed", f"going on: code {code}: {_said(work)}")
+        return
+    there = [edit.text() for edit in EditedFolder(after).log()]
+    if there != edits:
+        result.fault("lost" if len(there) < len(edits) else "doubled", f"going on: {there}")
+    result.steps["gone on"] += 1
 
 
 def _step(case: Case, out: Path, ids: list[str], rng: random.Random) -> tuple[str, list[str]]:
