@@ -164,5 +164,7 @@ def _undisturbed(
         (folder / f"{number:06d}.png").write_bytes(data[name])
     changes = {"warmup": stream["warmup"], "epochs": stream["epochs"]}
     options = {key: stream[key] for key in ("known", "novel", "preset", "batch_size", "vocabulary")}
-    run = discover(folder, out=work / "out", model="mini", changes=changes, **options)
+    run = discover(
+        folder, out=work / "out", model="mini", changes=changes, shuffle=False, **options
+    )
     return pq.read_table(run.out / "assignments.parquet").column("category").to_pylist()

@@ -59,7 +59,8 @@ def images_case(folder: Path, samples: int = 160, shuffle: bool = False) -> Case
     arguments = [
         str(pictures),
         *("--model", str(model), "--known", ",".join(KNOWN), "--vocabulary", "none"),
-        *("--novel", "4", "--warmup", "72", "--epochs", "5", "--optimiser", "adam"),
+        *("--preset", "paper", "--novel", "4", "--warmup", "72", "--epochs", "5"),
+        *("--optimiser", "adam"),
         *("--batch-size", "16", "--threads", "1"),
     ]
     return Case("shuffled images" if shuffle else "images", _shuffled(arguments, shuffle))

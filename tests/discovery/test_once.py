@@ -59,6 +59,7 @@ def run(folder: Path, out: Path, novel: int | str, **changes: Any) -> None:
         known=["cat", "dog", "house"],
         novel=novel,
         model="mini",
+        preset="paper",
         vocabulary="none",
         batch_size=8,
         changes={"warmup": WARMUP, **changes},

@@ -31,7 +31,9 @@ def test_images_that_arrive_in_any_chopping_get_the_ids_of_a_folder_run(serve, i
         (folder / f"{number:04d}.png").write_bytes(data)
     options = {key: STREAM[key] for key in ("known", "novel", "batch_size", "preset", "vocabulary")}
     changes = {"warmup": STREAM["warmup"], "epochs": STREAM["epochs"]}
-    run = discover(folder, out=tmp_path / "out", model="mini", changes=changes, **options)
+    run = discover(
+        folder, out=tmp_path / "out", model="mini", changes=changes, shuffle=False, **options
+    )
     table = pq.read_table(run.out / "assignments.parquet")
     expected = dict(zip(table.column("id").to_pylist(), table.column("category").to_pylist()))
 

@@ -24,8 +24,7 @@ def play(house: House) -> None:
         settings = {
             "known": list(known),
             "novel": len(novel),
-            "preset": "robust",
-            "changes": {"warmup": WARMUP, "epochs": 5},
+            "changes": {"warmup": WARMUP},
             "batch_size": BATCH,
         }
         house.create(STREAM, settings)
