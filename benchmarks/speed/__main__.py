@@ -26,9 +26,10 @@ PARTS = (
 )
 #: Fewer images for a machine that is busy: coarser, but still ratios.
 QUICK = {
-    "stream": ["--images", "16", "--repeats", "1"],
+    "stream": ["--images", "24", "--repeats", "1", "--batches", "1", "8"],
     "whole": ["--images", "16"],
     "int8": ["--seeds", "1"],
+    "warmup": ["--without-vit"],
     "embeddings": ["--rows", "200000"],
 }
 ROOT = Path(__file__).resolve().parents[2]

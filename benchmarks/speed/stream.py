@@ -24,7 +24,7 @@ from ttgcd.cli import main as ttgcd
 from ttgcd.streams.decode import decode
 from ttgcd.vlm import load_vlm
 
-FEW = 12
+FEW = 6
 
 
 def discover(files: Path, few: Path, count: int, out: Path, *options: str) -> float:
@@ -63,6 +63,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--images", type=int, default=48)
     parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 32])
+    parser.add_argument("--without-mini", action="store_true")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -79,7 +81,7 @@ def main() -> None:
         encoder(tensors[:8])  # threads are there, memory is there
         ours: list[float] = []
         int8: list[float] = []
-        batches = (1, 8, 32)
+        batches = tuple(args.batches)
         pipelines = [pipeline(model, files, batch) for batch in batches]
         bare, _, _, *theirs = side_by_side(
             lambda: encoder(tensors),
@@ -90,7 +92,7 @@ def main() -> None:
             *pipelines,
             repeats=args.repeats,
         )
-        mini = _mini(folder)
+        mini = [] if args.without_mini else [_mini(folder)]
     own, quick = min(ours), min(int8)
     best = min(theirs)
     at = batches[theirs.index(best)]
@@ -104,7 +106,7 @@ def main() -> None:
             theirs[0] / own),
         Row("discover --precision int8 against the pipeline at its best", 1.3, "at least",
             best / quick, note=f"{args.images / quick:.1f} images/s"),
-        mini,
+        *mini,
     ]  # fmt: skip
     report(rows)
 

@@ -16,6 +16,10 @@ from torch import nn
 
 from ttgcd.errors import InputError
 
+# Processors without VNNI saturate in the inner sums of eight-bit numbers: there x gets seven. With
+# mini the features' distance to float32 (1 - cosine) is 0.0002 with eight bits, 0.0008 with seven.
+_SEVEN_BITS = not getattr(torch.cpu, "_is_vnni_supported", lambda: False)()
+
 
 class Int8Linear(nn.Module):
     """y = x W^T + b with W in int8, one scale a row, and x rounded to uint8 on the way."""
@@ -33,9 +37,7 @@ class Int8Linear(nn.Module):
         self._packed = torch.ops.quantized.linear_prepack(rounded, bias)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        # Seven bits for x: with eight, processors without VNNI saturate in the inner sums, and the
-        # answers would depend on the machine.
-        return torch.ops.quantized.linear_dynamic(x, self._packed, reduce_range=True)
+        return torch.ops.quantized.linear_dynamic(x, self._packed, reduce_range=_SEVEN_BITS)
 
 
 def int8_copy(module: nn.Module) -> nn.Module:
