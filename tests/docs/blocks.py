@@ -80,9 +80,12 @@ def make_world(folder: Path) -> None:
     from ttgcd.vlm import load_vlm
     from ttgcd.vlm.anchors import text_anchors
 
-    source, classes = load_iconshift("handdrawn")
-    chosen = [n for n, name in enumerate(classes) if name in ("cat", "book", "star", "moon")]
-    chosen = (chosen * 3)[:24]
+    source, classes = load_iconshift("line")
+    chosen = [
+        n
+        for wanted in ("cat", "book", "star", "moon")
+        for n in [at for at, name in enumerate(classes) if name == wanted][:9]
+    ]
     data = [_jpeg(source.read(n)) for n in chosen]
     names = [classes[n] for n in chosen]
     for number, (image, name) in enumerate(zip(data, names)):
@@ -97,7 +100,7 @@ def make_world(folder: Path) -> None:
     (folder / "list.txt").write_text("\n".join(f"photos/{id}" for id in ids) + "\n")
     (folder / "shards").mkdir()
     for shard in range(2):
-        members = [(f"{n:03d}.jpg", data[n]) for n in range(12 * shard, 12 * shard + 12)]
+        members = [(f"{n:03d}.jpg", data[n]) for n in range(18 * shard, 18 * shard + 18)]
         write_tar(folder / "shards" / f"{shard:03d}.tar", members)
     (folder / "data").mkdir()
     pq.write_table(pa.table({"id": ids, "image": data}), folder / "data" / "train-0.parquet")
