@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+#: arguments whose option has another name
+_OF_THEIR_OWN = {"`shuffle=False`": "--in-order"}
 _ARGUMENT = re.compile(r"`([a-z_]+)=([^`]*)`")
 
 
@@ -47,11 +49,13 @@ def as_options(message: str) -> str:
 
     >>> as_options("start again with `overwrite=True` or another `out=...`")
     'start again with --overwrite or another --out'
-    >>> as_options("give `novel=5`")
-    'give --novel 5'
+    >>> as_options("give `novel=5`, leave out `shuffle=False`")
+    'give --novel 5, leave out --in-order'
     """
 
     def option(match: re.Match[str]) -> str:
+        if match[0] in _OF_THEIR_OWN:
+            return _OF_THEIR_OWN[match[0]]
         flag = "--" + match[1].replace("_", "-")
         return flag if match[2] in ("True", "...") else f"{flag} {match[2]}"
 

@@ -62,11 +62,11 @@ def test_a_folder_sorted_by_class_is_seen_before_the_run(tmp_path: Path, capsys)
             image.save(tmp_path / "photos" / name / f"{shade}.png")
     command = ["discover", str(tmp_path / "photos"), "--known", "ant,bee", "--novel", "2"]
     command += ["--model", "mini", "--preset", "paper", "--epochs", "0", "--warmup", "8"]
-    assert main([*command, "--out", str(tmp_path / "a")]) == 0
+    assert main([*command, "--in-order", "--out", str(tmp_path / "a")]) == 0
     said = capsys.readouterr()
     assert "the first 8 samples, which the method adapts to, are from 2 of 4 folders" in said.err
-    assert "are from 2 of 4 folders" in said.out and "(--shuffle)" in said.out
-    assert main([*command, "--shuffle", "--out", str(tmp_path / "b")]) == 0
+    assert "are from 2 of 4 folders" in said.out and "leave out --in-order" in said.out
+    assert main([*command, "--out", str(tmp_path / "b")]) == 0
     assert "of 4 folders" not in capsys.readouterr().out
 
 

@@ -53,7 +53,8 @@ def sorted_by_folder(ids: Sequence[str], buffered: int) -> list[str]:
         return []
     return [
         f"the first {buffered:,} samples, which the method adapts to, are from {among_first} of "
-        f"{all_of_them} folders: if these are classes, read them in random order (`shuffle=True`)"
+        f"{all_of_them} folders: if these are classes, leave out `shuffle=False` "
+        "to read them in random order"
     ]
 
 
