@@ -146,8 +146,8 @@ def test_every_view_fits_and_has_no_serious_accessibility_fault(visit, filled, s
     for tab in ("wall", "images", "questions", "figures", "history"):
         page.goto(f"{server.url}/#icons/{tab}")
         page.locator(f'.tabs a[aria-current=page]:has-text("{tab}")').wait_for()
-        overflow = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert overflow <= 0, f"{tab} is wider than the window"
+        # What is being drawn may stand out for a moment; nothing may stay so.
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth", timeout=5000)
     if not AXE.exists():
         pytest.skip("needs axe-core")
     page.goto(f"{server.url}/#icons/wall")

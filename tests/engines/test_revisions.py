@@ -73,3 +73,22 @@ def test_memory_stays_bounded_while_every_row_is_revised(tmp_path):
         tracemalloc.stop()
         assert set(pq.read_table(path).column("category").to_pylist()) == {1}
     assert peaks[1] < 1.5 * peaks[0]
+
+
+def test_rows_that_went_to_disk_unanswered_remember_their_first_answer(tmp_path):
+    """A method may keep silent while its warm-up fills; a checkpoint must leave no trace."""
+    found = []
+    for name, closes in (("plain", False), ("closed", True)):
+        table = AssignmentTable(tmp_path / name, ("cat", "dog"))
+        table.write(batch(0, 4), Answer.empty())
+        if closes:
+            table.close_part()
+        table.write(batch(4, 2), rows(0, [1, 1, 2, 2, 0, 0], final=False))
+        if closes:
+            table.close_part()
+        table.write(None, rows(0, [1, 2, 2, 1, 0, 1]))
+        table.finish(tmp_path / f"{name}.parquet")
+        found.append((tmp_path / f"{name}.parquet").read_bytes())
+    assert found[0] == found[1]
+    revised = pq.read_table(tmp_path / "closed.parquet").column("revised").to_pylist()
+    assert revised == [False, True, False, True, False, True]

@@ -19,6 +19,7 @@ _ROW = np.dtype(
     [
         ("index", "<i8"),
         ("category", "<i8"),
+        ("first", "<i8"),  # what was said first of the row, in this file
         ("score", "<f4"),
         ("margin", "<f4"),
         ("novelty", "<f4"),
@@ -43,7 +44,7 @@ class RevisionLog:
             return
         said = np.empty(len(rows), _ROW)
         for name in _ROW.names or ():
-            said[name] = getattr(rows, name)
+            said[name] = getattr(rows, "category" if name == "first" else name)
         self._waiting.append(said)
         if sum(map(len, self._waiting)) >= self._most:
             self._flush()
@@ -109,4 +110,6 @@ def _last_words(said: np.ndarray) -> np.ndarray:
     order = np.argsort(said["index"], kind="stable")
     ordered = said[order]
     last = np.append(ordered["index"][1:] != ordered["index"][:-1], True)
-    return ordered[last]
+    kept = ordered[last]
+    kept["first"] = ordered["category"][np.append(True, last[:-1])]
+    return kept

@@ -206,6 +206,9 @@ class AssignmentTable:
             at = said["index"] - start
             if rows["final"][at].any():
                 raise RuntimeError("the method revises rows that it has called final")
+            # A row may have gone to disk before it was answered at all.
+            new = rows["first"][at] == _UNANSWERED
+            rows["first"][at[new]] = said["first"][new]
             for name in _SAID:
                 rows[name][at] = said[name]
         unanswered = np.flatnonzero(rows["category"] == _UNANSWERED)
