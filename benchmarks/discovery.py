@@ -344,14 +344,27 @@ def print_counts(rows: list[dict[str, Any]]) -> None:
             f"median found {np.median(found):.0f} of {np.median(true):.0f}, median relative error "
             f"{100 * error:.0f} %, the range holds the truth on {100 * inside:.0f} %."
         )
-    moved = [m for r in rows if r["method"] == "scout" for m in r["moved"][:-1]]
-    if moved:
-        print(f"\nOf the reservoir, {100 * np.mean(moved):.1f} % change id at a refit (mean).")
+    scouts = [r["moved"] for r in rows if r["method"] == "scout" and len(r["moved"]) > 1]
+    if scouts:
+        within, last = ([m for r in scouts for m in part(r)] for part in (_within, _last))
+        print(
+            f"\nOf the reservoir, {100 * np.mean(within):.1f} % change id at a refit within the "
+            f"stream, {100 * np.mean(last):.1f} % at the last one, after which everything is "
+            "answered again (means)."
+        )
     for method in METHODS:
         late_rows = [r for r in rows if r["method"] == method and "late" in r]
         if late_rows:
             found, all_late = (sum(r[k] for r in late_rows) for k in ("late_found", "late"))
             print(f"\n{method}: {found} of {all_late} late classes own a category at the end.")
+
+
+def _within(moved: list[float]) -> list[float]:
+    return moved[:-1]
+
+
+def _last(moved: list[float]) -> list[float]:
+    return moved[-1:]
 
 
 def main() -> None:
