@@ -8,7 +8,7 @@ from tests.bench.conftest import make_row
 from ttgcd.bench.experiment import load_experiment
 from ttgcd.bench.options import parse_setting, settings_of, with_method_options, with_settings
 from ttgcd.bench.page import commands
-from ttgcd.bench.table import build_tables
+from ttgcd.bench.paper_table import build_tables
 from ttgcd.errors import InputError
 from ttgcd.methods.registry import load_method
 

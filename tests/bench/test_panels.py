@@ -7,8 +7,8 @@ import pytest
 from tests.bench.conftest import make_row
 from ttgcd.bench.experiment import load_experiment
 from ttgcd.bench.panels import decile_curves, measured_blocks, time_panels, tradeoff_panel
+from ttgcd.bench.paper_table import build_tables
 from ttgcd.bench.render import render
-from ttgcd.bench.table import build_tables
 
 MAIN = load_experiment("main")
 

@@ -17,7 +17,7 @@ from ttgcd.methods.sat import TEMPLATES, Sat
 from ttgcd.methods.tent import Tent
 from ttgcd.methods.unient import UniEnt
 from ttgcd.methods.zero_shot_kmeans import ZeroShotKMeans
-from ttgcd.prototypes.kmeans import kmeans
+from ttgcd.prototypes.clusters import kmeans
 from ttgcd.prototypes.mixture import known_mask
 from ttgcd.testing.checks import images
 from ttgcd.testing.model import TinyVLM, batches, image_world

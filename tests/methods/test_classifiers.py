@@ -14,7 +14,7 @@ from ttgcd.methods.hilo import HiLo
 from ttgcd.methods.simgcd import SimGcd, distillation, info_nce
 from ttgcd.methods.views import random_view
 from ttgcd.prototypes.bank import normalise
-from ttgcd.prototypes.kmeans import kmeans
+from ttgcd.prototypes.clusters import kmeans
 from ttgcd.prototypes.mixture import known_mask
 from ttgcd.testing.checks import images
 from ttgcd.testing.model import TinyVLM, batches

@@ -9,7 +9,7 @@ import pytest
 
 from ttgcd.prototypes.bank import PrototypeBank
 from ttgcd.prototypes.seeding import best_novel, refine_novel, seed_novel, squared_distances
-from ttgcd.prototypes.zero_shot import pseudo_labels, zero_shot_probabilities
+from ttgcd.prototypes.text_labels import pseudo_labels, zero_shot_probabilities
 
 
 def unit(rng: np.random.Generator, *shape: int) -> np.ndarray:

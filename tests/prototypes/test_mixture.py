@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from ttgcd.prototypes.kmeans import (
+from ttgcd.prototypes.clusters import (
     kmeans,
     name_clusters,
     nearest,

@@ -8,7 +8,7 @@ from tests.prototypes.worlds import world
 from ttgcd.evaluation import split_accuracy
 from ttgcd.prototypes.calibration import unit
 from ttgcd.prototypes.refit import Restarts
-from ttgcd.prototypes.scout import Schedule, Scout
+from ttgcd.prototypes.scout_stream import Schedule, Scout
 
 SCHEDULE = Schedule(warmup=120, reservoir=300, restarts=Restarts(2, 1))
 

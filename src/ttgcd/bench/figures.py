@@ -18,8 +18,8 @@ from ttgcd.bench.panels import (
     time_panels,
     tradeoff_panel,
 )
+from ttgcd.bench.paper_table import Block, Cell, Table, build_tables
 from ttgcd.bench.results import Row
-from ttgcd.bench.table import Block, Cell, Table, build_tables
 from ttgcd.errors import InputError
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from ttgcd.bench.claims import examine, markdown
 from ttgcd.bench.experiment import Experiment, experiment_names, load_experiment
 from ttgcd.bench.figures import draw
 from ttgcd.bench.options import base_label, settings_of
+from ttgcd.bench.paper_table import Table, build_tables, comparable
 from ttgcd.bench.render import render
 from ttgcd.bench.results import Row, accuracy_rows, read_results
-from ttgcd.bench.table import Table, build_tables, comparable
 from ttgcd.errors import InputError
 
 FIRST = ("main", "domainnet", "cub", "iconshift")  # all methods; the ablations come after

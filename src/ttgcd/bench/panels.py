@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from ttgcd.bench.experiment import Experiment, load_experiment, published_figures
+from ttgcd.bench.paper_table import Block, Line, Table
 from ttgcd.bench.results import Row
-from ttgcd.bench.table import Block, Line, Table
 
 OURS = "PACT"
 # Which experiment holds the mean All of a benchmark that a cost figure stands beside.

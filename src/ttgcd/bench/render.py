@@ -7,7 +7,7 @@ import io
 import math
 from collections.abc import Callable
 
-from ttgcd.bench.table import Block, Cell, Line, Table
+from ttgcd.bench.paper_table import Block, Cell, Line, Table
 
 FORMATS = ("text", "markdown", "latex", "csv")
 CSV_COLUMNS = (

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ttgcd.bench.columns import CLICKS
+from ttgcd.bench.conditions import conditions, save_manifest
 from ttgcd.bench.experiment import Experiment, Target
-from ttgcd.bench.manifest import conditions, save_manifest
 from ttgcd.bench.results import Job, ResultsFile, Row, open_results, read_results
 from ttgcd.errors import InputError
 

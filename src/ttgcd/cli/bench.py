@@ -232,8 +232,8 @@ def _rows(results: Path, experiment: Experiment) -> list[Row]:
 
 
 def _print_tables(experiment: Experiment, results: Path, model: str | None, form: str) -> None:
+    from ttgcd.bench.paper_table import build_tables
     from ttgcd.bench.render import render
-    from ttgcd.bench.table import build_tables
 
     models = None if model is None else [model]
     tables = build_tables(experiment, _rows(results, experiment), models)

@@ -16,7 +16,7 @@ from ttgcd.discovery.insight import add_confidence, look_closer
 from ttgcd.discovery.review import recounted, set_aside
 from ttgcd.discovery.settings import Settings
 from ttgcd.engines.folder import FolderRun
-from ttgcd.engines.manifest import Clock, manifest
+from ttgcd.engines.run_record import Clock, manifest
 from ttgcd.evaluation.files import evaluate_files
 from ttgcd.methods.base import Method, Task
 from ttgcd.report.page import write_report

@@ -17,13 +17,13 @@ from ttgcd.discovery.edits.folder import carry_over
 from ttgcd.discovery.engine import LOCAL, Engine, Kind
 from ttgcd.discovery.found import Discovery
 from ttgcd.discovery.inputs import Inputs, prepare
-from ttgcd.discovery.options import explained
 from ttgcd.discovery.outcome import counted, write_outcome
 from ttgcd.discovery.sanity import late_classes_of, sorted_by_folder
 from ttgcd.discovery.saved import SavedRun
 from ttgcd.discovery.settings import DEFAULT_MODEL, Settings
+from ttgcd.discovery.unknown_option import explained
 from ttgcd.engines.folder import FolderRun, run_to_folder
-from ttgcd.engines.manifest import Clock
+from ttgcd.engines.run_record import Clock
 from ttgcd.methods.base import DEFAULT_TEMPLATES
 from ttgcd.report.summary import StreamSummary
 from ttgcd.storage.state import State

@@ -16,7 +16,7 @@ from ttgcd.methods.base import Task, features_of
 from ttgcd.methods.buffered import Buffered
 from ttgcd.methods.optimiser_state import load_optimiser_arrays, optimiser_arrays
 from ttgcd.prototypes.bank import normalise
-from ttgcd.prototypes.kmeans import kmeans
+from ttgcd.prototypes.clusters import kmeans
 from ttgcd.prototypes.mixture import known_mask
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ttgcd.errors import InputError
 from ttgcd.methods.offline import Offline
-from ttgcd.prototypes.kmeans import name_clusters, nearest
+from ttgcd.prototypes.clusters import name_clusters, nearest
 
 
 @dataclass(kw_only=True)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ttgcd.methods.offline import Offline
-from ttgcd.prototypes.kmeans import kmeans, name_clusters
+from ttgcd.prototypes.clusters import kmeans, name_clusters
 
 
 @dataclass(kw_only=True)

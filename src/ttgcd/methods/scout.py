@@ -3,7 +3,7 @@
 One linear score a category over a calibrated space, refitted to a uniform sample of the stream
 each time it has grown by half; texts count as far as clusters made without them bear them out.
 Answers on arrival; at the end all rows are answered again by the last fit. The encoder is left as
-it is. ``ttgcd.prototypes.scout`` has the numbers.
+it is. ``ttgcd.prototypes.scout_stream`` has the numbers.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ttgcd.prototypes import lineage
 from ttgcd.prototypes.calibration import unit
 from ttgcd.prototypes.partition import centres_of
 from ttgcd.prototypes.refit import Restarts
-from ttgcd.prototypes.scout import Schedule
-from ttgcd.prototypes.scout import Scout as Stream
+from ttgcd.prototypes.scout_stream import Schedule
+from ttgcd.prototypes.scout_stream import Scout as Stream
 from ttgcd.prototypes.text_evidence import Texts
-from ttgcd.prototypes.zero_shot import pseudo_labels, zero_shot_probabilities
+from ttgcd.prototypes.text_labels import pseudo_labels, zero_shot_probabilities
 from ttgcd.storage.state import State
 from ttgcd.streams.base import Batch
 from ttgcd.vlm.anchors import text_anchors

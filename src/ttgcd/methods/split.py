@@ -14,9 +14,9 @@ import numpy as np
 from ttgcd.methods.answer import Answer
 from ttgcd.methods.base import Method, Task, features_of
 from ttgcd.prototypes.bank import normalise
-from ttgcd.prototypes.kmeans import kmeans, nearest
+from ttgcd.prototypes.clusters import kmeans, nearest
 from ttgcd.prototypes.mixture import known_mask
-from ttgcd.prototypes.zero_shot import pseudo_labels, zero_shot_probabilities
+from ttgcd.prototypes.text_labels import pseudo_labels, zero_shot_probabilities
 from ttgcd.storage.state import State
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ttgcd.errors import InputError
 from ttgcd.methods.offline import Offline
-from ttgcd.prototypes.kmeans import semi_supervised_kmeans
+from ttgcd.prototypes.clusters import semi_supervised_kmeans
 from ttgcd.prototypes.mixture import known_mask
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ttgcd.methods.answer import Answer
 from ttgcd.methods.base import Method, Task
-from ttgcd.prototypes.zero_shot import pseudo_labels, zero_shot_probabilities
+from ttgcd.prototypes.text_labels import pseudo_labels, zero_shot_probabilities
 
 if TYPE_CHECKING:
     from ttgcd.streams.base import Batch

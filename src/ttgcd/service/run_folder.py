@@ -11,7 +11,7 @@ import numpy as np
 
 from ttgcd.discovery.edits.folder import CATEGORIES, ROWS, parquet_bytes
 from ttgcd.engines.folder import FEATURES
-from ttgcd.engines.manifest import Clock, manifest
+from ttgcd.engines.run_record import Clock, manifest
 from ttgcd.engines.table import resolve_aliases, schema
 from ttgcd.methods.answer import Answer
 from ttgcd.methods.base import Method, category_name

@@ -11,8 +11,8 @@ import pytest
 
 from tests.bench.conftest import make_row
 from ttgcd.bench.experiment import experiment_names, load_experiment
+from ttgcd.bench.paper_table import build_tables
 from ttgcd.bench.render import FORMATS, render
-from ttgcd.bench.table import build_tables
 from ttgcd.errors import InputError
 
 MAIN = load_experiment("main")

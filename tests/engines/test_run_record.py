@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 
-from ttgcd.engines.manifest import Clock, manifest, peak_memory
+from ttgcd.engines.run_record import Clock, manifest, peak_memory
 
 
 def test_it_tells_what_was_run_on_what_and_how_long():
