@@ -75,7 +75,7 @@ def filled(server: LiveServer, icons: list[tuple[str, bytes]]) -> None:  # noqa:
 
 @pytest.mark.xfail(
     strict=False,
-    reason="now and then a new name does not reach the wall in 30 s: a race to be found",
+    reason="now and then a new name does not reach the wall: a race to be found",
 )
 def test_from_the_first_visit_to_a_corrected_wall(visit, server, icons):  # noqa: F811
     page = visit()
