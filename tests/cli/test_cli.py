@@ -31,6 +31,18 @@ def test_help_imports_nothing_heavy() -> None:
     assert all(name in out.stdout for name in COMMANDS)
 
 
+@pytest.mark.parametrize("preset", ["scout", "paper"])
+def test_settings_are_printed_without_torch(preset: str) -> None:
+    code = (
+        "import sys\n"
+        "from ttgcd.cli import main\n"
+        f"main(['discover', 'x', '--known', 'cat', '--preset', '{preset}', '--print-config'])\n"
+        "print('HEAVY', sorted({'torch', 'transformers'} & set(sys.modules)))\n"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "HEAVY []" in out.stdout and '"known"' in out.stdout
+
+
 def test_help_answers_in_under_a_second() -> None:
     """The best of five, so that a busy machine does not decide."""
     best = 60.0
