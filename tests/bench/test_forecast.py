@@ -35,7 +35,7 @@ def test_the_time_is_images_times_the_rate_of_the_method(cifar, model, tmp_path)
         }
         for seconds in (1.0, 2.0, 30.0)
     ]
-    (tmp_path / "other.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "buffer.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     experiment = load_experiment("main").select(
         methods=["k-means"], benchmarks=["cifar10-c"], models=[model], seeds=[0], streams=["fog"]
     )

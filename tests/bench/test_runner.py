@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ttgcd.bench.experiment import load_experiment
+from ttgcd.bench.forecast import forecast
 from ttgcd.bench.results import read_results
 from ttgcd.bench.runner import Settings, run_experiment
 from ttgcd.cli import main
@@ -120,6 +121,13 @@ def test_runs_are_shared_between_experiments_and_between_equal_rows(go, model):
     assert (rates.measured, rates.taken_over) == (0, 4)
     assert {row["taken_from"] for row in rows} == {"main: PACT"}
     assert {row["experiment"] for row in rows} == {"rates"}
+
+
+def test_other_files_in_the_results_folder_do_not_stand_in_the_way(go, model):
+    (go.out / "discovery.jsonl").write_text('{"scenario": "sorted"}\n{"scenario": "late"}\n')
+    _, rows = go(chosen(model, streams=["fog"]))
+    assert len(rows) == 1
+    assert forecast(chosen(model), Settings(data=go.data, out=go.out), print).parts[0].there == 1
 
 
 def test_two_equal_rows_of_one_experiment_are_measured_once(go, model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from ttgcd import data
@@ -131,6 +132,11 @@ def _pick_variants(variants: Sequence[Variant], names: Sequence[str]) -> tuple[V
 def experiment_names() -> list[str]:
     """All experiments that ship."""
     return sorted(path.stem for path in data.path("experiments").glob("*.json"))
+
+
+def experiment_files(folder: Path) -> list[Path]:
+    """Where results of the experiments are or would be; other files there are somebody else's."""
+    return [folder / f"{name}.jsonl" for name in experiment_names()]
 
 
 def load_experiment(name: str) -> Experiment:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from ttgcd.bench.experiment import Experiment
+from ttgcd.bench.experiment import Experiment, experiment_files
 from ttgcd.bench.results import Job, Row, read_results
 from ttgcd.bench.runner import Say, Settings, is_cost, plan, rows_by_run
 
@@ -67,7 +67,7 @@ def forecast(experiment: Experiment, settings: Settings, say: Say) -> Forecast:
     if not is_cost(experiment):  # cost copies nothing from another experiment
         done |= set(rows_by_run(own, settings.out))
     rates = _rates(
-        [row for path in settings.out.glob("*.jsonl") for row in read_results(path).rows]
+        [row for path in experiment_files(settings.out) for row in read_results(path).rows]
     )
     lengths: dict[tuple[str, str, str], int] = {}
     parts: dict[tuple[str, str], Part] = {}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ttgcd.bench.columns import CLICKS
 from ttgcd.bench.conditions import conditions, save_manifest
-from ttgcd.bench.experiment import Experiment, Target
+from ttgcd.bench.experiment import Experiment, Target, experiment_files
 from ttgcd.bench.results import Job, ResultsFile, Row, open_results, read_results
 from ttgcd.errors import InputError
 
@@ -188,7 +188,7 @@ def _take_over(
 def rows_by_run(first: Path, folder: Path) -> dict[str, Row]:
     """What is on disk, by what was measured; the experiment's own file comes first."""
     found: dict[str, Row] = {}
-    for path in (first, *sorted(folder.glob("*.jsonl"))):
+    for path in (first, *experiment_files(folder)):
         for row in read_results(path).rows:
             found.setdefault(row["run_id"], row)
     return found
