@@ -45,6 +45,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ... (default: auto)")
     parser.add_argument("--anchors", help=".npy of text embeddings, one row a known class")
     parser.add_argument(
+        "--word-embeddings",
+        metavar="FILE",
+        help="with --anchors: .npy of text embeddings, one row a word of the vocabulary",
+    )
+    parser.add_argument(
+        "--logit-scale",
+        type=float,
+        metavar="X",
+        help="with --anchors: inverse temperature of the model's logits (default: 100, CLIP's)",
+    )
+    parser.add_argument(
         "--template",
         action="append",
         metavar="TEXT",
@@ -54,7 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vocabulary",
         metavar="@FILE|none",
-        help="words to suggest names for novel categories from (default: 4,900 visible things)",
+        help="words that novel categories may be: they help to group and are suggested as names "
+        "(default: 4,900 visible things)",
     )
     parser.add_argument(
         "--abstain",
@@ -153,6 +165,8 @@ def run(args: argparse.Namespace) -> int:
         device=args.device,
         templates=tuple(args.template) if args.template else ("a photo of a {}.",),
         anchors=args.anchors,
+        word_embeddings=args.word_embeddings,
+        logit_scale=args.logit_scale,
         vocabulary=args.vocabulary,
         labels=args.labels,
         abstain=args.abstain,

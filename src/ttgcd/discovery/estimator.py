@@ -28,6 +28,8 @@ class CategoryDiscovery(ClusterMixin, BaseEstimator):
     ----------
     anchors : array of shape (n_known, n_features), optional
         Text embeddings of the known classes, made with the model that made the rows.
+    word_embeddings : array of shape (n_words, n_features), optional
+        Text embeddings of nouns that novel categories may be, made with the same model.
     n_novel : int or "auto"
         The number of novel categories.
     preset : str, optional
@@ -70,6 +72,7 @@ class CategoryDiscovery(ClusterMixin, BaseEstimator):
         anchors: np.ndarray | None = None,
         n_novel: int | str = "auto",
         *,
+        word_embeddings: np.ndarray | None = None,
         preset: str | None = None,
         method: str | None = None,
         options: dict[str, Any] | None = None,
@@ -80,6 +83,7 @@ class CategoryDiscovery(ClusterMixin, BaseEstimator):
     ) -> None:
         self.anchors = anchors
         self.n_novel = n_novel
+        self.word_embeddings = word_embeddings
         self.preset = preset
         self.method = method
         self.options = options
@@ -122,13 +126,13 @@ class CategoryDiscovery(ClusterMixin, BaseEstimator):
 
     def _begin(self, rows: np.ndarray) -> None:
         width = rows.shape[1]
-        anchors = rows[:1] if self.anchors is None else np.asarray(self.anchors, np.float64)
-        if anchors.ndim != 2 or anchors.shape[1] != width:
-            raise InputError(f"anchors have shape {anchors.shape}, the rows {width} features")
+        anchors = _texts("anchors", rows[:1] if self.anchors is None else self.anchors, width)
+        words = self.word_embeddings
         names = self.names or tuple(f"class {k}" for k in range(len(anchors)))
         task = Task(
             known=tuple(names),
-            anchors=normalise(anchors.astype(np.float64)).astype(np.float32),
+            anchors=anchors,
+            word_embeddings=None if words is None else _texts("word_embeddings", words, width),
             novel=_count(self.n_novel),
             logit_scale=self.logit_scale,
             seed=self.random_state,
@@ -167,6 +171,14 @@ class CategoryDiscovery(ClusterMixin, BaseEstimator):
         self.labels_ = answered
         self.categories_ = self._session.method.categories()
         return self
+
+
+def _texts(name: str, given: np.ndarray, width: int) -> np.ndarray:
+    """Unit rows of text embeddings, as wide as the features."""
+    texts = np.asarray(given, np.float64)
+    if texts.ndim != 2 or texts.shape[1] != width:
+        raise InputError(f"{name} have shape {texts.shape}, the rows {width} features")
+    return normalise(texts).astype(np.float32)
 
 
 def _count(novel: int | str) -> int | None:

@@ -59,32 +59,40 @@ def prepare(source: Source, settings: Settings) -> Inputs:
     """Load the model, encode the names."""
     notes = [*source.notes(), *check_count(settings.novel_count() or 0, len(source))]
     vlm: VLM | None = None
-    scale = 100.0
+    scale = settings.logit_scale or 100.0
+    own_words = () if settings.vocabulary in (None, "none") else settings.words()
+    words: np.ndarray | None = None
     if source.kind == "embeddings":
         if settings.anchors is None:
             raise InputError(
                 "the source holds embeddings: give the text embeddings of the known names as "
                 "`anchors=anchors.npy`, made with the same model"
             )
-        anchors = read_anchors(settings.anchors, len(settings.names()))
         width = len(source.read(0))
-        if width != anchors.shape[1]:
+        anchors = read_texts("anchors", settings.anchors, len(settings.names()), width)
+        if settings.word_embeddings is not None:
+            words = read_texts("word_embeddings", settings.word_embeddings, len(own_words), width)
+            if settings.vocabulary == "none":
+                raise InputError("`word_embeddings=...` are of a vocabulary, and it is 'none'")
+        elif own_words:
             raise InputError(
-                f"embeddings have {width} dimensions but anchors {anchors.shape[1]}: make both "
-                "with the same model"
+                "the source holds embeddings: give those of the vocabulary too, as "
+                "`word_embeddings=words.npy`, made with the same model"
             )
         notes.append(EMBEDDINGS_NOTE)
     else:
-        if settings.anchors is not None:
-            raise InputError(
-                "`anchors=...` goes with a source of embeddings, this one holds images"
-            )
+        for name in ("anchors", "word_embeddings", "logit_scale"):
+            if getattr(settings, name) is not None:
+                raise InputError(
+                    f"`{name}=...` goes with a source of embeddings, this one holds images"
+                )
         vlm = load_vlm(settings.model, settings.device)
         scale = vlm.logit_scale
         anchors = text_anchors(vlm, settings.names(), settings.templates)
         if settings.model == "mini":
             notes.append(MINI_NOTE)
-    no_words = np.zeros((0, anchors.shape[1]), np.float32)
+    if settings.vocabulary == "none":
+        words = np.zeros((0, anchors.shape[1]), np.float32)
     task = Task(
         known=settings.names(),
         anchors=anchors,
@@ -93,27 +101,36 @@ def prepare(source: Source, settings: Settings) -> Inputs:
         logit_scale=scale,
         seed=settings.seed,
         templates=tuple(settings.templates),
-        word_embeddings=no_words if settings.vocabulary == "none" else None,
+        words=own_words,
+        word_embeddings=words,
         precision=settings.precision,  # type: ignore[arg-type]
     )
     return Inputs(source, task, settings, notes)
 
 
-def read_anchors(given: str | np.ndarray, n_known: int) -> np.ndarray:
-    """Unit rows from an array or an .npy file of text embeddings."""
+def read_texts(name: str, given: str | np.ndarray, named: int, width: int) -> np.ndarray:
+    """Unit rows from an array or an .npy file of text embeddings, one for each of ``named`` texts.
+
+    Words need no names (``named`` 0): they help to group, without being suggested.
+    """
     file = Rows(given)
-    path = given if isinstance(given, str) else "array"
+    path = f"{name} {given!r}" if isinstance(given, str) else name
     if len(file.shape) != 2 or file.dtype.kind != "f":
         raise InputError(
-            f"anchors {path!r} must be floats of shape (classes, dimensions), got "
-            f"{file.dtype} of shape {file.shape}"
+            f"{path} must be floats of shape (texts, dimensions), got {file.dtype} of shape "
+            f"{file.shape}"
         )
-    if len(file) != n_known:
+    if len(file) != named and (named or name == "anchors"):
+        what = "classes are named" if name == "anchors" else "words are in the vocabulary"
         raise InputError(
-            f"anchors {path!r} have {len(file)} rows but {n_known} classes are named: give one "
-            "row a class, in the same order"
+            f"{path} have {len(file)} rows but {named} {what}: give one row each, in the same order"
         )
-    rows = normalise(file.get(0, n_known).astype(np.float64)).astype(np.float32)
+    if file.shape[1] != width:
+        raise InputError(
+            f"embeddings have {width} dimensions but {name} {file.shape[1]}: make both with the "
+            "same model"
+        )
+    rows = normalise(file.get(0, len(file)).astype(np.float64)).astype(np.float32)
     if not np.isfinite(rows).all() or not rows.any(axis=1).all():
-        raise InputError(f"anchors {path!r} contain NaN, infinite or zero rows")
+        raise InputError(f"{path} contain NaN, infinite or zero rows")
     return rows

@@ -99,9 +99,9 @@ def write_outcome(
 
 
 def _vocabulary(task: Task, settings: Settings) -> tuple[Sequence[str], np.ndarray | None]:
-    """Words to suggest names from, with their embeddings; none for streams without a model."""
+    """Words to suggest names from, with their embeddings; none where no words are at hand."""
     if task.word_embeddings is not None:
-        return task.words, task.word_embeddings
+        return task.words, task.word_embeddings if task.words else None
     words = settings.words()
     if task.vlm is None or not words:
         return (), None

@@ -24,7 +24,7 @@ from ttgcd.discovery.settings import DEFAULT_MODEL, Settings
 from ttgcd.discovery.unknown_option import explained
 from ttgcd.engines.folder import FolderRun, run_to_folder
 from ttgcd.engines.run_record import Clock
-from ttgcd.methods.base import DEFAULT_TEMPLATES
+from ttgcd.methods.base import DEFAULT_TEMPLATES, Task
 from ttgcd.report.summary import StreamSummary
 from ttgcd.storage.state import State
 from ttgcd.streams.labels import read_labels
@@ -47,6 +47,8 @@ def discover(
     device: str = "auto",
     templates: Sequence[str] = DEFAULT_TEMPLATES,
     anchors: str | np.ndarray | None = None,
+    word_embeddings: str | np.ndarray | None = None,
+    logit_scale: float | None = None,
     vocabulary: str | Sequence[str] | None = None,
     labels: str | None = None,
     abstain: float | None = None,
@@ -89,7 +91,11 @@ def discover(
     anchors
         For embeddings: text embeddings of the known names, one row each (array or ``.npy``).
     vocabulary
-        Words to suggest names for novel categories from; "none" for no names.
+        Words that novel categories may be: they help to group and are suggested as names; "none"
+        for none. Without one, nouns that ship are used.
+    word_embeddings, logit_scale
+        For embeddings: those of the vocabulary's words (array or ``.npy``; without a vocabulary
+        they help to group only), and the inverse temperature of the text logits (100 for CLIP).
     labels
         CSV id,label of true names, for scoring only.
     abstain
@@ -129,6 +135,8 @@ def discover(
         device=device,
         templates=templates,
         anchors=anchors,
+        word_embeddings=word_embeddings,
+        logit_scale=logit_scale,
         vocabulary=vocabulary,
         labels=labels,
         abstain=abstain,
@@ -272,17 +280,29 @@ def _prepared(source: Source, earlier: SavedRun) -> Inputs:
     return Inputs(source, task, earlier.settings, notes)
 
 
+_HASHED = ("model", "anchors", "word_embeddings")
+
+
 def _identity(settings: Settings, inputs: Inputs, earlier: SavedRun | None) -> dict[str, Any]:
     """What must be equal for a run to be continued: contents by their hashes, no paths."""
     vlm = inputs.task.vlm
-    described = {k: v for k, v in settings.describe().items() if k not in ("model", "anchors")}
+    # Where model, anchors and words lie does not matter, what they hold does.
+    described = {k: v for k, v in settings.describe().items() if k not in _HASHED}
     return {
         **described,
         "model_fingerprint": None if vlm is None else vlm.fingerprint,
         "input": inputs.source.fingerprint(),
         "anchors": hashlib.sha256(inputs.task.anchors.tobytes()).hexdigest(),
+        "words": _hash_of_words(inputs.task),
         **({} if earlier is None else {"earlier": _hash(earlier.method_state())}),
     }
+
+
+def _hash_of_words(task: Task) -> str:
+    digest = hashlib.sha256("\n".join(task.words).encode())
+    if task.word_embeddings is not None:
+        digest.update(b"embedded" + task.word_embeddings.tobytes())
+    return digest.hexdigest()
 
 
 def _hash(state: State) -> str:

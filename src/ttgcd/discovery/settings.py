@@ -30,6 +30,8 @@ class Settings:
     standard input keeps its own. ``precision`` "int8" encodes two to three times as fast on a CPU,
     "bf16" faster on a GPU, at a small loss of accuracy.
     Answers with a confidence below ``abstain`` go to a pile for review instead of a category.
+    ``anchors``, ``word_embeddings`` (the vocabulary's) and ``logit_scale`` belong to sources that
+    hold embeddings.
     """
 
     known: str | Sequence[str]
@@ -38,6 +40,8 @@ class Settings:
     device: str = "auto"
     templates: Sequence[str] = DEFAULT_TEMPLATES
     anchors: str | np.ndarray | None = None
+    word_embeddings: str | np.ndarray | None = None
+    logit_scale: float | None = None
     vocabulary: str | Sequence[str] | None = None
     labels: str | None = None
     abstain: float | None = None
@@ -57,6 +61,8 @@ class Settings:
         self.make_method()
         self.words()
         check_abstain(self.abstain)
+        if self.logit_scale is not None and not 0 < self.logit_scale < np.inf:
+            raise InputError(f"logit_scale must be above 0 (CLIP: 100), got {self.logit_scale}")
         for name, least in (("batch_size", 1), ("seed", 0)):
             if getattr(self, name) < least:
                 raise InputError(f"{name} must be {least} or more, got {getattr(self, name)}")
@@ -120,10 +126,16 @@ class Settings:
             "novel": self.novel_count() if self.novel_count() is not None else "auto",
             "model": None if self.anchors is not None else self.model,
             "templates": list(self.templates),
-            "anchors": self.anchors if isinstance(self.anchors, (str, type(None))) else "array",
+            "anchors": _told(self.anchors),
+            "word_embeddings": _told(self.word_embeddings),
+            "logit_scale": self.logit_scale,
             "batch_size": self.batch_size,
             "seed": self.seed,
             "shuffle": self.shuffle,
             "precision": self.precision,
             "abstain": self.abstain,
         }
+
+
+def _told(given: str | np.ndarray | None) -> str | None:
+    return given if isinstance(given, (str, type(None))) else "array"

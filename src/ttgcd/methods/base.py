@@ -47,7 +47,8 @@ class Task:
     templates
         Prompts behind the anchors.
     words, word_embeddings
-        A vocabulary of nouns and their unit text embeddings (V, d), for methods that use one.
+        A vocabulary of nouns and their unit text embeddings (V, d), for methods that use one. Words
+        without embeddings are for the model to encode; embeddings without words have no names.
     precision
         How images are encoded once no gradient is needed.
     """

@@ -46,8 +46,8 @@ class Scout(Method):
     restarts, fresh_restarts
         Restarts of the first fit, and of the competitors at later ones.
     words
-        How many of the shipped words to use, most likely ones first, when the task brings none and
-        there is a model to encode them; 0 for none.
+        How many words to use, the task's own and then shipped ones, most likely first, when the
+        task brings no embeddings and there is a model to encode them; 0 for none.
     revise_at_end
         Answer all rows again at the end of the stream.
     """
@@ -88,11 +88,10 @@ class Scout(Method):
         """Embeddings of words to compare with: the task's own, or the shipped ones."""
         if task.word_embeddings is not None:
             return task.word_embeddings
-        if task.vlm is None or self.words == 0:
+        words = (*task.words, *vocabulary())[: max(self.words, len(task.words))]
+        if task.vlm is None or not words:
             return None
-        return text_anchors(
-            task.vlm, vocabulary()[: self.words], task.templates, allow_duplicates=True
-        )
+        return text_anchors(task.vlm, words, task.templates, allow_duplicates=True)
 
     # -- the stream ---------------------------------------------------------------------------
 
