@@ -25,15 +25,29 @@ def test_a_moved_image_takes_its_look_alikes_along() -> None:
     parts[40] = 7  # the user splits one image off
     clamped = np.zeros(60, bool)
     clamped[40] = True
-    after = follow(features, parts, clamped, {}, {1, 7})
+    after, _ = follow(features, parts, clamped, {}, {1, 7})
     assert (after[40:] == 7).all() and (after[20:40] == 1).all() and (after[:20] == 0).all()
+
+
+def test_further_samples_go_where_the_corrected_ones_went() -> None:
+    features, truth = blobs(np.eye(8)[:3], 20)
+    parts = np.where(truth == 2, 1, truth)
+    parts[40] = 7
+    clamped = np.zeros(60, bool)
+    clamped[40] = True
+    _, lessons = follow(features, parts, clamped, {}, {1, 7})
+    assert lessons is not None
+    more, label = blobs(np.eye(8)[:3], 10, seed=1)
+    given = np.where(label == 2, 1, label)
+    assert (lessons.answer(more, given) == np.where(label == 2, 7, label)).all()
+    assert (lessons.answer(more, np.full(30, 5)) == 5).all()  # a part that was never seen stays
 
 
 def test_a_merged_category_keeps_the_prototypes_of_both() -> None:
     features, truth = blobs(np.eye(8)[:3], 20)
     parts = truth.copy()
     parts[:5] = 1  # strays of the first blob
-    after = follow(features, parts, np.zeros(60, bool), {2: 1}, {1})
+    after, _ = follow(features, parts, np.zeros(60, bool), {2: 1}, {1})
     assert (after[5:20] == 0).all()
     assert set(after[20:40]) == {1} and set(after[40:]) == {2}  # both parts live on
 
@@ -44,7 +58,7 @@ def test_nothing_moves_between_categories_that_nobody_corrected(
     monkeypatch.setattr(teaching, "ROUNDS", 1)  # later rounds may pass a corrected one on
     features, truth = blobs(np.eye(8)[:4], 15)
     parts = np.random.default_rng(0).permutation(truth)  # wrong everywhere
-    after = follow(features, parts, np.zeros(60, bool), {}, {3})
+    after, _ = follow(features, parts, np.zeros(60, bool), {}, {3})
     changed = after != parts
     assert changed.any() and ((after[changed] == 3) | (parts[changed] == 3)).all()
 
@@ -56,9 +70,10 @@ def test_clamped_samples_stay_and_no_teaching_changes_nothing(seed: int) -> None
     features = normalise(rng.standard_normal((30, 5))).astype(np.float32)
     parts = rng.integers(0, 4, 30)
     clamped = rng.random(30) < 0.3
-    after = follow(features, parts, clamped, {}, {0, 2})
+    after, _ = follow(features, parts, clamped, {}, {0, 2})
     assert (after[clamped] == parts[clamped]).all()
-    assert (follow(features, parts, clamped, {}, set()) == parts).all()
+    same, lessons = follow(features, parts, clamped, {}, set())
+    assert (same == parts).all() and lessons is None
     assert set(after) <= set(parts)
 
 
@@ -69,7 +84,7 @@ def test_one_round_is_the_nearest_weighted_mean(monkeypatch: pytest.MonkeyPatch)
     features = normalise(rng.standard_normal((40, 6)))
     parts = rng.integers(0, 3, 40)
     clamped = rng.random(40) < 0.2
-    after = follow(features, parts, clamped, {}, {0, 1, 2})
+    after, _ = follow(features, parts, clamped, {}, {0, 1, 2})
     for row in range(40):
         scores = []
         for part in range(3):

@@ -11,6 +11,12 @@ from typing import Any
 from ttgcd.errors import InputError
 from ttgcd.methods.registry import DEFAULT_PRESET, PRESETS
 
+#: What decides the answers of a run that goes on from an earlier one is the earlier one's.
+_THE_RUNS = (
+    *("known", "preset", "method", "set", "anchors", "template", "in_order", "warmup", "epochs"),
+    *("lr", "realign_depth", "early_stop", "optimiser", "buffer_labels"),
+)
+
 
 def default_model() -> str:
     """The environment may name another, so that it need not be given every time."""
@@ -195,13 +201,22 @@ def run(args: argparse.Namespace) -> int:
 
 def _go_on(args: argparse.Namespace) -> int:
     """These images on top of an earlier run: all that decides the answers is the run's."""
-    given = [name for name in ("known", "preset", "method", "set") if getattr(args, name)]
+    given = [name for name in _THE_RUNS if getattr(args, name)]
     if given:
         raise InputError(f"`{given[0]}=...` is the earlier run's and cannot be given again")
     from ttgcd.discovery.run import go_on
 
     return _with_progress(
-        args, lambda **given: go_on(args.earlier, _source(args), out=args.out, **given)
+        args,
+        lambda **given: go_on(
+            args.earlier,
+            _source(args),
+            out=args.out,
+            labels=args.labels,
+            abstain=args.abstain,
+            vocabulary=args.vocabulary,
+            **given,
+        ),
     )
 
 

@@ -104,7 +104,8 @@ class Discovery(Editable):
     def predict(self, images: Spec) -> pyarrow.Table:
         """Assign further images to what was found, without learning from them.
 
-        Columns: id, category, kind, name, score, margin, novelty. What cannot be read is left out.
+        Columns: id, category, kind, name, score, margin, novelty, confidence. Corrections reach
+        these images, too. What cannot be read is left out.
         """
         return self._later().predict(images).table
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ttgcd.discovery.settings import Settings
 from ttgcd.errors import InputError
 from ttgcd.methods.base import Task
 from ttgcd.prototypes.bank import normalise
+from ttgcd.storage.state import State
 from ttgcd.streams.arrays import Rows
 from ttgcd.streams.base import Source
 from ttgcd.streams.stream import Stream
@@ -36,6 +38,8 @@ class Inputs:
     task: Task
     settings: Settings
     notes: list[str] = field(default_factory=list)
+    #: Text embeddings of names that a user gave on an earlier run, by category.
+    named: dict[int, np.ndarray] = field(default_factory=dict)
 
     def stream(self, place: int = 0, index: int = 0) -> Stream:
         """The stream from a place on (see ``Stream``)."""
@@ -106,6 +110,40 @@ def prepare(source: Source, settings: Settings) -> Inputs:
         precision=settings.precision,  # type: ignore[arg-type]
     )
     return Inputs(source, task, settings, notes)
+
+
+#: Where model, anchors and words lie does not matter, what they hold does.
+_HASHED = ("model", "anchors", "word_embeddings")
+
+
+def identity_of(inputs: Inputs, begins: State | None) -> dict[str, Any]:
+    """What must be equal for a run to be continued: contents by their hashes, no paths. ``begins``
+    is the state that it goes on from."""
+    vlm = inputs.task.vlm
+    described = {k: v for k, v in inputs.settings.describe().items() if k not in _HASHED}
+    return {
+        **described,
+        "model_fingerprint": None if vlm is None else vlm.fingerprint,
+        "input": inputs.source.fingerprint(),
+        "anchors": hashlib.sha256(inputs.task.anchors.tobytes()).hexdigest(),
+        "words": _hash_of_words(inputs.task),
+        **({} if begins is None else {"earlier": _hash(begins)}),
+    }
+
+
+def _hash_of_words(task: Task) -> str:
+    digest = hashlib.sha256("\n".join(task.words).encode())
+    if task.word_embeddings is not None:
+        digest.update(b"embedded" + task.word_embeddings.tobytes())
+    return digest.hexdigest()
+
+
+def _hash(state: State) -> str:
+    digest = hashlib.sha256(str(state.values["seen"]).encode())
+    for name, array in sorted(state.arrays.items()):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 def read_texts(name: str, given: str | np.ndarray, named: int, width: int) -> np.ndarray:

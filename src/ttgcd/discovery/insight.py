@@ -6,7 +6,7 @@ every method and can be said again after an edit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -82,8 +82,10 @@ def _as_json(question: Question, ids: Any, some: np.ndarray) -> dict[str, Any]:
     return record
 
 
-def add_confidence(out: Path, anchors: np.ndarray) -> bool:
-    """Give ``assignments.parquet`` its column ``confidence``; whether the run kept features."""
+def add_confidence(out: Path, anchors: np.ndarray, named: Mapping[int, np.ndarray]) -> bool:
+    """Give ``assignments.parquet`` its column ``confidence``; whether the run kept features.
+
+    ``named`` are categories that got their name on an earlier run, with its text embedding."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -92,7 +94,7 @@ def add_confidence(out: Path, anchors: np.ndarray) -> bool:
     features = kept_features(out, len(category))
     if features is None:
         return False
-    sure = np.concatenate(list(confidence(features, category.astype(np.int64), anchors)))
+    sure = np.concatenate(list(confidence(features, category.astype(np.int64), anchors, named)))
 
     def groups() -> Iterator[pa.Table]:
         file, begin = pq.ParquetFile(path), 0

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ttgcd.discovery.edits.folder import carry_over
+from ttgcd.discovery.edits.folder import key_of
+from ttgcd.discovery.edits.handover import carry_over, check_handover
 from ttgcd.discovery.engine import LOCAL, Engine, Kind
 from ttgcd.discovery.found import Discovery
-from ttgcd.discovery.inputs import Inputs, prepare
+from ttgcd.discovery.inputs import Inputs, identity_of, prepare
 from ttgcd.discovery.outcome import counted, write_outcome
 from ttgcd.discovery.sanity import late_classes_of, sorted_by_folder
 from ttgcd.discovery.saved import SavedRun
 from ttgcd.discovery.settings import DEFAULT_MODEL, Settings
 from ttgcd.discovery.unknown_option import explained
 from ttgcd.engines.folder import FolderRun, run_to_folder
+from ttgcd.engines.output import plain
 from ttgcd.engines.run_record import Clock
-from ttgcd.methods.base import DEFAULT_TEMPLATES, Task
+from ttgcd.methods.base import DEFAULT_TEMPLATES
 from ttgcd.report.summary import StreamSummary
-from ttgcd.storage.state import State
 from ttgcd.streams.labels import read_labels
 from ttgcd.streams.open import Spec, open_source
 
@@ -187,7 +188,9 @@ def run_discovery(
     temporary = None if out is not None else tempfile.TemporaryDirectory(prefix="ttgcd-")
     folder = Path(temporary.name) / "run" if temporary is not None else Path(out or "")
     with _warnings() as caught:
-        inputs = prepare(opened, settings) if earlier is None else _prepared(opened, earlier)
+        inputs = (
+            prepare(opened, settings) if earlier is None else _prepared(opened, settings, earlier)
+        )
         task, method = inputs.task, settings.make_method()
         summary = StreamSummary(task.n_known, task.novel or 0, seed=settings.seed)
 
@@ -211,20 +214,24 @@ def run_discovery(
                 carry_over(earlier.out, run.out)
             write_outcome(run, method, inputs, summary, clock, command, notes, progress)
 
+        begins = None if earlier is None else earlier.begins_with(task, inputs.named)
         with engine.streams(inputs, method) as (make_stream, decides):
+            identity = plain(identity_of(inputs, begins) | decides)
+            if earlier is not None:
+                check_handover(earlier.out, folder, key_of(identity))
             run_to_folder(
                 method,
                 task,
                 make_stream,
                 folder,
-                _identity(settings, inputs, earlier) | decides,
+                identity,
                 sinks=[summary],
                 resume=resume,
                 overwrite=overwrite,
                 finishing=finishing,
                 say=say,
                 progress=progress,
-                begins_with=None if earlier is None else earlier.method_state(),
+                begins_with=begins,
             )
     return Discovery(folder, temporary)
 
@@ -239,12 +246,19 @@ def go_on(
     engine: Engine = LOCAL,
     progress: Progress | None = None,
     command: Sequence[str] = (),
+    labels: str | None = None,
+    abstain: float | None = None,
+    vocabulary: str | Sequence[str] | None = None,
 ) -> Discovery:
-    """Further images on top of a finished run: answered, learned from, ids as they were."""
+    """Further images on top of a finished run: answered, learned from, ids as they were.
+
+    Its edits go along. What does not decide the answers can be said anew: ``labels``, ``abstain``
+    and ``vocabulary``, as for ``discover``.
+    """
     saved = SavedRun(earlier)
     return run_discovery(
         images,
-        saved.settings,
+        replace(saved.settings, labels=labels, abstain=abstain, vocabulary=vocabulary),
         out=out,
         resume=resume,
         overwrite=overwrite,
@@ -272,42 +286,9 @@ def _warnings() -> Iterator[list[warnings.WarningMessage]]:
         yield caught
 
 
-def _prepared(source: Source, earlier: SavedRun) -> Inputs:
+def _prepared(source: Source, settings: Settings, earlier: SavedRun) -> Inputs:
     """The earlier run's task on another source."""
     task = earlier.task()
     earlier.check_kind(source.kind, task)
     notes = [*source.notes(), f"going on from the {earlier.record['samples']:,} samples before"]
-    return Inputs(source, task, earlier.settings, notes)
-
-
-_HASHED = ("model", "anchors", "word_embeddings")
-
-
-def _identity(settings: Settings, inputs: Inputs, earlier: SavedRun | None) -> dict[str, Any]:
-    """What must be equal for a run to be continued: contents by their hashes, no paths."""
-    vlm = inputs.task.vlm
-    # Where model, anchors and words lie does not matter, what they hold does.
-    described = {k: v for k, v in settings.describe().items() if k not in _HASHED}
-    return {
-        **described,
-        "model_fingerprint": None if vlm is None else vlm.fingerprint,
-        "input": inputs.source.fingerprint(),
-        "anchors": hashlib.sha256(inputs.task.anchors.tobytes()).hexdigest(),
-        "words": _hash_of_words(inputs.task),
-        **({} if earlier is None else {"earlier": _hash(earlier.method_state())}),
-    }
-
-
-def _hash_of_words(task: Task) -> str:
-    digest = hashlib.sha256("\n".join(task.words).encode())
-    if task.word_embeddings is not None:
-        digest.update(b"embedded" + task.word_embeddings.tobytes())
-    return digest.hexdigest()
-
-
-def _hash(state: State) -> str:
-    digest = hashlib.sha256(str(state.values["seen"]).encode())
-    for name, array in sorted(state.arrays.items()):
-        digest.update(name.encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+    return Inputs(source, task, settings, notes, earlier.named_texts(task))

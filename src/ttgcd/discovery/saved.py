@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ttgcd.discovery.edits.replay import FIRST_SPLIT_ID
 from ttgcd.discovery.found import CATEGORIES, RUN, read_json
 from ttgcd.discovery.settings import Settings
+from ttgcd.discovery.taught import Taught, Told
 from ttgcd.engines.folder import ANCHORS
 from ttgcd.engines.output import OutputFolder
 from ttgcd.engines.session import Session
 from ttgcd.errors import InputError
-from ttgcd.methods.answer import Answer, Category
+from ttgcd.methods.answer import Category
 from ttgcd.methods.base import Method, Task
 from ttgcd.storage.state import State
 from ttgcd.storage.state_files import load_state
@@ -23,6 +25,7 @@ from ttgcd.streams.base import Rejected
 from ttgcd.streams.open import Spec, open_source
 from ttgcd.streams.stream import Stream
 from ttgcd.vlm import load_vlm
+from ttgcd.vlm.anchors import text_anchors
 
 if TYPE_CHECKING:
     import pyarrow
@@ -83,6 +86,31 @@ class SavedRun:
             precision=self.settings.precision,  # type: ignore[arg-type]
         )
 
+    def named_texts(self, task: Task, promoted: bool = False) -> dict[int, np.ndarray]:
+        """The text embeddings of the names that a user gave to categories, by id; with ``promoted``
+        only of those that are known classes here already. None where there is no model to read
+        them. Categories that an edit made are not the method's."""
+        records = [
+            record
+            for record in read_json(self.out / CATEGORIES)["categories"]
+            if record.get("promoted" if promoted else "named")
+            and record.get("merged_into") is None
+            and record["id"] < FIRST_SPLIT_ID
+        ]
+        if task.vlm is None or not records:
+            return {}
+        texts = text_anchors(task.vlm, [record["name"] for record in records], task.templates)
+        return {record["id"]: text for record, text in zip(records, texts)}
+
+    def begins_with(self, task: Task, named: Mapping[int, np.ndarray]) -> State:
+        """The method's state for a stream that goes on: it has heard of the names."""
+        before, method = self.method_state(), self.settings.make_method()
+        if type(method).promote is Method.promote:
+            return before
+        method.start(task)
+        method.load_state_dict(before)
+        return method.state_dict() if method.promote(named) else before
+
     def session(self) -> Session:
         """A session that stands where the run ended."""
         if self._session is None:
@@ -99,8 +127,10 @@ class SavedRun:
         self.check_kind(source.kind, session.task)
         preprocess = None if session.task.vlm is None else session.task.vlm.preprocess
         stream = Stream(source, preprocess, self.settings.batch_size)
+        task = session.task
+        taught = Taught(self.out, task.anchors, self.named_texts(task, promoted=True))
         with stream:
-            parts = list(self._parts(session, stream))
+            parts = [(batch.ids, taught(session.predict(batch))) for batch in stream]
         return Assigned(rows_of(parts, self.categories()), tuple(stream.rejected))
 
     def check_kind(self, kind: str, task: Task) -> None:
@@ -108,10 +138,6 @@ class SavedRun:
         expected = "embeddings" if task.vlm is None else "images"
         if kind != expected:
             raise InputError(f"the run in {str(self.out)!r} is on {expected}, these are {kind}")
-
-    def _parts(self, session: Session, stream: Stream) -> Iterator[tuple[tuple[str, ...], Answer]]:
-        for batch in stream:
-            yield batch.ids, replace(session.predict(batch), features=None)
 
 
 def settings_of(record: dict[str, Any]) -> Settings:
@@ -131,9 +157,7 @@ def settings_of(record: dict[str, Any]) -> Settings:
     )
 
 
-def rows_of(
-    parts: list[tuple[tuple[str, ...], Answer]], categories: list[Category]
-) -> pyarrow.Table:
+def rows_of(parts: list[tuple[tuple[str, ...], Told]], categories: list[Category]) -> pyarrow.Table:
     """Answers as a table: merged categories under the id they have now, with today's names."""
     import pyarrow as pa
 
@@ -145,7 +169,8 @@ def rows_of(
             record = by_id[record.merged_into]
         return record
 
-    answers = [answer for _, answer in parts]
+    answers = [told.answer for _, told in parts]
+    sure = [told.confidence for _, told in parts if told.confidence is not None]
     found = [stands_for(int(c)) for answer in answers for c in answer.category]
     return pa.table(
         {
@@ -160,5 +185,8 @@ def rows_of(
                 )
                 for column in ("score", "margin", "novelty")
             },
+            "confidence": pa.array(np.concatenate(sure), pa.float32())
+            if len(sure) == len(parts) and sure
+            else pa.nulls(len(found), pa.float32()),
         }
     )

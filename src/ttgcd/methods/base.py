@@ -187,6 +187,16 @@ class Method(ABC):
         """L has been estimated."""
         self.novel = novel
 
+    def promote(self, named: Mapping[int, np.ndarray]) -> bool:
+        """A user has named these categories: ids and the unit text embeddings of their names.
+
+        Said once, between ``load_state_dict`` and the first sample of a stream that goes on. A
+        method that knows classes by text may know these by their names from here on; what it makes
+        of it is part of its state. Ids stay. Returns whether it uses the names; by default it does
+        not.
+        """
+        return False
+
     @property
     def n_novel(self) -> int:
         """L, or 0 as long as it is not known."""

@@ -130,6 +130,20 @@ class Pact(Buffered):
         self._optimiser_arrays: dict[str, np.ndarray] = {}
         self._continual: tuple[Trainable, torch.optim.Optimizer] | None = None
         self._first_prototypes = np.zeros((0, task.anchors.shape[1]), np.float32)
+        self._named: dict[int, np.ndarray] = {}
+        self._named_task = task
+
+    def promote(self, named: Mapping[int, np.ndarray]) -> bool:
+        """A named category is a known class that has its prototype already: its name competes for
+        the text labels (Eq. 1), and its prototype follows the samples that it wins (Eq. 10)."""
+        task, last = self.task, self.task.n_known + self.n_novel
+        self._named = {c: text for c, text in named.items() if task.n_known <= c < last}
+        names = tuple(f"named {category}" for category in self._named)
+        anchors = [task.anchors, *(text[None] for text in self._named.values())]
+        self._named_task = replace(
+            task, known=task.known + names, anchors=np.concatenate(anchors).astype(np.float32)
+        )
+        return True
 
     @property
     def wants_images(self) -> bool:
@@ -284,7 +298,7 @@ class Pact(Buffered):
     def learn(self, batch: Batch, warming: bool = False) -> Answer:
         assert self.bank is not None
         features = features_of(batch)
-        labels, margins = text = text_says(self.task, features)
+        labels, margins = text = text_says(self._named_task, features)
         answer = self.rows(batch.start, features, self.bank.similarities(features), text)
         self.bank.update(
             features,
@@ -294,6 +308,7 @@ class Pact(Buffered):
             self.known_rate,
             self.novel_rate,
             update_known=self.known_prototypes == "image",
+            named=[category - self.task.n_known for category in self._named],
         )
         if self.continual_lr > 0 and batch.images is not None:
             answer = replace(answer, norms=self._continue(batch.images, labels, margins))
@@ -319,7 +334,7 @@ class Pact(Buffered):
             model,
             optimiser,
             images,
-            self.task.anchors,
+            self._named_task.anchors,
             labels,
             margins,
             logit_scale=self.task.logit_scale,
@@ -397,6 +412,9 @@ class Pact(Buffered):
         state.arrays.update(self._optimiser_arrays)
         state.values["epochs_done"] = self._first_epoch
         state.values["losses"] = list(self.losses)
+        if self._named:
+            state.values["named"] = list(self._named)
+            state.arrays["named/anchors"] = np.stack(list(self._named.values()))
         return state
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
@@ -421,6 +439,8 @@ class Pact(Buffered):
             if key.startswith("norm/")
         }
         self._norms = norms or None
+        if named := state.values.get("named", ()):
+            self.promote(dict(zip(named, state.arrays["named/anchors"])))
 
     def load_learned(self, arrays: dict[str, np.ndarray]) -> None:
         self.bank = PrototypeBank(

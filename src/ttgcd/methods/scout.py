@@ -9,6 +9,7 @@ it is. ``ttgcd.prototypes.scout_stream`` has the numbers.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -78,8 +79,11 @@ class Scout(Method):
         self._over = False
         self._begin(self._words(task))
 
-    def _begin(self, words: np.ndarray | None) -> None:
-        texts = Texts.of(self.task.anchors, words, self.task.logit_scale)
+    def _begin(self, words: np.ndarray | None, named: np.ndarray | None = None) -> None:
+        anchors = self.task.anchors
+        if named is not None and len(named):
+            anchors = np.concatenate([anchors, named])
+        texts = Texts.of(anchors, words, self.task.logit_scale)
         restarts = Restarts(self.restarts, self.fresh_restarts)
         schedule = Schedule(self.warmup, self.reservoir, self.growth, restarts)
         self._stream = Stream(texts, self.task.novel, self.task.seed, schedule)
@@ -133,7 +137,7 @@ class Scout(Method):
 
     def _answer(self, start: int, features: np.ndarray) -> Answer:
         """Rows by the model; by the names alone as long as there is none."""
-        task, n_known = self.task, self.task.n_known
+        task = self.task
         labels, margin = pseudo_labels(
             zero_shot_probabilities(features, task.anchors, task.logit_scale)
         )
@@ -141,12 +145,16 @@ class Scout(Method):
             cosine = (features @ task.anchors.T).max(axis=1)
             return Answer.make(start, labels, cosine, margin, -cosine, False, features)
         scores = self._stream.scores(features)
-        best = scores.argmax(axis=1)
+        best, n_known = scores.argmax(axis=1), self._stream.lineage.fixed
         known = scores[:, :n_known].max(axis=1)
         novel = scores[:, n_known:].max(axis=1, initial=-1.0)
         final = self._over or not self.revise_at_end
         ids = self._stream.lineage.ids[best]
         return Answer.make(start, ids, scores.max(axis=1), margin, novel - known, final, features)
+
+    def promote(self, named: Mapping[int, np.ndarray]) -> bool:
+        self._stream.promote(named)
+        return True
 
     def _tell(self) -> None:
         stream = self._stream
@@ -184,7 +192,8 @@ class Scout(Method):
         census, novel = self._stream.census, self._stream.lineage.novel
         if census is None:
             return novel, novel
-        low, high = census.low - self.task.n_known, census.high - self.task.n_known
+        fixed = self._stream.lineage.fixed
+        low, high = census.low - fixed, census.high - fixed
         return min(novel, max(0, int(low))), max(novel, int(np.ceil(high)))
 
     def prototypes(self) -> np.ndarray:
@@ -232,8 +241,9 @@ class Scout(Method):
     # -- memory -------------------------------------------------------------------------------
 
     def state_dict(self) -> State:
-        words = self._stream.texts.words
-        arrays = {"texts.words": words.copy(), **self._stream.arrays()}
+        texts, n_known = self._stream.texts, self.task.n_known
+        arrays = {"texts.words": texts.words.copy(), "texts.named": texts.anchors[n_known:].copy()}
+        arrays |= self._stream.arrays()
         values = {"over": self._over, "stream": self._stream.values()}
         return State(arrays, {**self.described(self.seen), **values})
 
@@ -241,7 +251,7 @@ class Scout(Method):
         self.check_described(state.values)
         self._over = state.values["over"]
         arrays = {key: np.array(array) for key, array in state.arrays.items()}
-        self._begin(unit(arrays.pop("texts.words")))
+        self._begin(unit(arrays.pop("texts.words")), arrays.pop("texts.named", None))
         self._stream.load(arrays, state.values["stream"])
 
 

@@ -72,6 +72,7 @@ class PrototypeBank:
         known_rate: float,
         novel_rate: float,
         update_known: bool = True,
+        named: Sequence[int] = (),
     ) -> None:
         """Learn from a batch after it was assigned.
 
@@ -80,11 +81,15 @@ class PrototypeBank:
         towards the mean direction of the samples assigned to them (Eq. 11). Unsupported
         prototypes stay. A known class without a prototype starts at its first mean direction,
         which is Eq. 10 from the zero vector.
+
+        ``named`` are places of novel prototypes that have got a name: the labels from K on are
+        theirs, in this order, and they move as known classes do (Eq. 10).
         """
+        n_known, places = len(self.known), list(named)
+        by_text, gained = weighted_sums(features, labels, margins, n_known + len(places))
         if update_known:
-            sums, gained = weighted_sums(features, labels, margins, len(self.known))
-            self.known = _move(self.known, sums, known_rate)
-            self.evidence = self.evidence + gained
+            self.known = _move(self.known, by_text[:n_known], known_rate)
+            self.evidence = self.evidence + gained[:n_known]
         if len(self.novel):
             mine = categories >= len(self.known)
             sums, _ = weighted_sums(
@@ -93,7 +98,10 @@ class PrototypeBank:
                 np.ones(int(mine.sum())),
                 len(self.novel),
             )
+            sums[places] = 0.0
             self.novel = _move(self.novel, sums, novel_rate)
+        if places:
+            self.novel[places] = _move(self.novel[places], by_text[n_known:], known_rate)
 
     def merged(self, copies: Sequence[PrototypeBank]) -> PrototypeBank:
         """One bank from copies of this one that have learned from different samples.

@@ -103,11 +103,13 @@ class StreamFacts:
         self.share = np.where(known, mine, told.max(axis=1)) / self.sizes
         own = text[np.arange(len(rows)), np.where(categories < len(anchors), categories, labels)]
         self.text_of = np.bincount(at, own) / self.sizes
-        near, gap = self._near(rows, at)
+        near, gap = self._near(rows, at, inside=True)
         self.near_mean, self.near_scale = float(near.mean()), float(near.std()) + 1e-6
         self.gap_scale = float(np.abs(gap).mean()) + 1e-6
 
-    def _near(self, rows: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _near(
+        self, rows: np.ndarray, at: np.ndarray, inside: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Cosine to the own category without the sample itself, and how much nearer that is than
         the nearest other one (for novel answers: the nearest known one)."""
         n_known = len(self.anchors)
@@ -117,14 +119,15 @@ class StreamFacts:
         known = self.ids < n_known
         nearest = cosines.max(axis=1, initial=-1.0)
         nearest[novel] = cosines[novel][:, known].max(axis=1, initial=-1.0)
-        rest = self.sums[at] - rows
+        rest = self.sums[at] - rows if inside else self.sums[at]
         near = np.einsum("nd,nd->n", rows, normalise(rest))
         return near, near - nearest
 
     def signs(
-        self, features: np.ndarray, categories: np.ndarray
+        self, features: np.ndarray, categories: np.ndarray, inside: bool = True
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Whether each answer is a known class, and the signs as if all were known or novel."""
+        """Whether each answer is a known class, and the signs as if all were known or novel;
+        ``inside`` when the rows are of the stream itself and not further ones."""
         rows, n_known = features.astype(np.float32), len(self.anchors)
         text = (rows @ self.anchors.T - self.text_mean) / self.text_scale
         best = text.max(axis=1)
@@ -133,7 +136,7 @@ class StreamFacts:
         at = np.minimum(at, len(self.ids) - 1)  # a category that the sample missed: any will do
         known = categories < n_known
         own = text[np.arange(len(rows)), np.where(known, categories, 0)]
-        near, gap = self._near(rows, at)
+        near, gap = self._near(rows, at, inside)
         near = (near - self.near_mean) / self.near_scale
         gap = gap / self.gap_scale
         odds = np.log((self.share[at] + 0.02) / (1.02 - self.share[at]))
@@ -143,20 +146,61 @@ class StreamFacts:
         return known, as_known, as_novel
 
 
+class Confidence:
+    """The probability that an answer is right, from the facts of one stream.
+
+    ``named`` are categories that a user gave a name on an earlier run, with the text embeddings of
+    their names: they are known classes like those of the anchors.
+    """
+
+    def __init__(
+        self,
+        features: np.ndarray,
+        categories: np.ndarray,
+        anchors: np.ndarray,
+        named: Mapping[int, np.ndarray] | None = None,
+        calibration: tuple[Logistic, Logistic] | None = None,
+    ) -> None:
+        self._named, self._n_known = dict(named or {}), len(anchors)
+        self._calibration = calibration or shipped()
+        texts = np.concatenate([anchors, *(text[None] for text in self._named.values())])
+        self.facts = StreamFacts(features, self._columns(categories), texts)
+
+    def __call__(
+        self, features: np.ndarray, categories: np.ndarray, inside: bool = True
+    ) -> np.ndarray:
+        for_known, for_novel = self._calibration
+        given = self._columns(categories)
+        known, as_known, as_novel = self.facts.signs(features, given, inside)
+        return np.where(known, for_known(as_known), for_novel(as_novel)).astype(np.float32)
+
+    def _columns(self, categories: np.ndarray) -> np.ndarray:
+        """Ids in which the named categories follow the known ones, and all others those."""
+        if not self._named:
+            return categories
+        columns = np.where(categories < self._n_known, categories, categories + len(self._named))
+        for place, category in enumerate(self._named, self._n_known):
+            columns[categories == category] = place
+        return columns
+
+
 def confidence(
     features: Rows,
     categories: np.ndarray,
     anchors: np.ndarray,
-    calibration: tuple[Logistic, Logistic] | None = None,
+    named: Mapping[int, np.ndarray] | None = None,
 ) -> Iterator[np.ndarray]:
     """The probability that each answer is right, in blocks of rows and in their order.
 
     ``features`` may be on disk and of any length: facts are taken from an even sample of it.
     """
-    for_known, for_novel = calibration or shipped()
-    some = np.linspace(0, len(features) - 1, min(len(features), MOST_SAMPLES)).astype(np.int64)
-    facts = StreamFacts(np.asarray(features[some]), categories[some], anchors)
+    some = even_sample(len(features))
+    sure = Confidence(np.asarray(features[some]), categories[some], anchors, named)
     for begin in range(0, len(features), _AT_ONCE):
         rows = slice(begin, begin + _AT_ONCE)
-        known, as_known, as_novel = facts.signs(np.asarray(features[rows]), categories[rows])
-        yield np.where(known, for_known(as_known), for_novel(as_novel)).astype(np.float32)
+        yield sure(np.asarray(features[rows]), categories[rows])
+
+
+def even_sample(rows: int) -> np.ndarray:
+    """Places of at most ``MOST_SAMPLES`` rows, spread evenly."""
+    return np.linspace(0, rows - 1, min(rows, MOST_SAMPLES)).astype(np.int64)

@@ -31,21 +31,29 @@ Event = Birth | End
 
 @dataclass
 class Lineage:
-    """Which id each column of the model has: the known ones first, then the living novel ones."""
+    """Which id each column of the model has: the known ones first, then the novel ones that a user
+    has ``named``, then the other living novel ones."""
 
     n_known: int
     ids: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     born_at: dict[int, int] = field(default_factory=dict)
     ended: dict[int, int | None] = field(default_factory=dict)
     ended_at: dict[int, int] = field(default_factory=dict)
+    named: int = 0
 
     def __post_init__(self) -> None:
         if not len(self.ids):
             self.ids = np.arange(self.n_known)
 
     @property
+    def fixed(self) -> int:
+        """Columns that stay what they are: known and named."""
+        return self.n_known + self.named
+
+    @property
     def novel(self) -> int:
-        return len(self.ids) - self.n_known
+        """Living categories without a name."""
+        return len(self.ids) - self.fixed
 
     @property
     def next_id(self) -> int:
@@ -59,12 +67,12 @@ class Lineage:
 
     def follow(self, old: np.ndarray | None, new: np.ndarray, count: int, seen: int) -> list[Event]:
         """Give ids to ``count`` new columns from how the same samples were labelled before and are
-        labelled now. Known columns stay. One Hungarian matching of the novel ones by shared
+        labelled now. Fixed columns stay. One Hungarian matching of the novel ones by shared
         samples; a column that shares nothing is born, an old one left over ends."""
         if old is None:  # the first fit
             old = np.zeros(len(new), np.int64)
         shared = group_sums(one_hot(old, len(self.ids)), new, count)
-        k = self.n_known
+        k = self.fixed
         rows, columns = linear_sum_assignment(-shared[k:, k:])
         ids = np.concatenate([self.ids[:k], np.full(count - k, -1)])
         for row, column in zip(rows, columns, strict=True):

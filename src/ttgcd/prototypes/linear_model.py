@@ -39,6 +39,11 @@ class LinearModel:
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         return self.space(rows) @ self.centres.T + self.bonus(rows)
 
+    def reordered(self, columns: np.ndarray) -> LinearModel:
+        """The same scores in another order of the categories."""
+        bonus = Bonus(self.bonus.direction[columns], self.bonus.constant[columns])
+        return LinearModel(self.space, self.centres[columns], bonus)
+
     def arrays(self) -> dict[str, np.ndarray]:
         """All of it but the texts."""
         return {

@@ -75,12 +75,15 @@ def fit(
     old_novel: int = 0,
     trust: Trust | None = None,
     margin: float = 0.0,
+    named: int = 0,
 ) -> Fitted:
     """A model with ``novel`` categories beside the known ones.
 
     ``before`` are labels of the rows under the model before, which had ``old_novel`` categories:
     the fit goes on from them. ``trust`` is kept from an earlier fit, or measured when it is None;
     then fresh restarts compete with the model that goes on, and must beat its value by ``margin``.
+    The last ``named`` of the known classes have been found by their looks before they got a name:
+    a fresh start begins them at their members.
     """
     n_known, count = len(texts.anchors), len(texts.anchors) + novel
     known_share = n_known / count
@@ -89,6 +92,10 @@ def fit(
     says = logits.argmax(axis=1)
     keep = confident(says, texts.gate(rows, logits), n_known, texts.confident_share(known_share))
     offset = offset_of(logits.max(axis=1), known_share)
+    if named and before is not None:
+        member = (before >= n_known - named) & (before < n_known)
+        keep = np.where(member, True, keep & (says < n_known - named))
+        says = np.where(member, before, says)
     some = _sample(len(rows), count, seed)
     said = texts.read(rows).mean(axis=0) if len(texts.words) else np.zeros(0, np.float32)
     fresh = trust is None

@@ -7,6 +7,7 @@ if it had not been.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -149,6 +150,7 @@ class Scout:
             self.lineage.novel,
             None if fresh else self.trust,
             _LAST_MARGIN if last and self.judged else _MARGIN,
+            self.lineage.named,
         )
         old = self.lineage.ids
         events = self.lineage.follow(before, fitted.labels, len(fitted.model.centres), self.seen)
@@ -160,10 +162,32 @@ class Scout:
         self.last_fresh = self.seen if fresh else self.last_fresh
         return events
 
+    def promote(self, named: Mapping[int, np.ndarray]) -> None:
+        """Categories that got a name are known classes from here on, by text and looks: ids and
+        text embeddings. Those that had one and are not among them are novel again."""
+        if self.model is None:
+            return
+        lineage, anchors = self.lineage, self.texts.anchors[: self.lineage.n_known]
+        column = {int(c): at for at, c in enumerate(lineage.ids) if at >= lineage.n_known}
+        chosen = {lineage.alias(c): text for c, text in named.items()}
+        chosen = {c: text for c, text in chosen.items() if c in column}
+        if not chosen and not lineage.named:
+            return
+        first = [*range(lineage.n_known), *(column.pop(c) for c in chosen)]
+        order = np.array([*first, *sorted(column.values())], np.int64)
+        self.texts = Texts.of(
+            np.concatenate([anchors, *(text[None] for text in chosen.values())]),
+            self.texts.words,
+            self.texts.scale,
+        )
+        self.model = self.model.reordered(order)
+        lineage.ids, lineage.named = lineage.ids[order], len(chosen)
+        self.refit(False)
+
     def _count(self, rows: np.ndarray) -> int:
         """L as given, or the known classes' complement to what the last censuses counted."""
         if self.novel is not None:
-            return self.novel
+            return max(0, self.novel - self.lineage.named)
         rng = np.random.default_rng((self.seed, self.seen, _COUNT))
         self.census = take_census(rows, self.texts, rng)
         self.counts = [*self.counts, float(np.log(self.census.total))][-len(_RECENT) :]
@@ -204,6 +228,7 @@ class Scout:
             "changes": list(self.changes),
             "changed": self.changed,
             "spread": self.spread,
+            "named": lineage.named,
             "born": [[category, at] for category, at in lineage.born_at.items()],
             "ended": [[c, into, lineage.ended_at[c]] for c, into in lineage.ended.items()],
         }
@@ -219,7 +244,9 @@ class Scout:
         born = {int(c): int(at) for c, at in values["born"]}
         ended = {int(c): into for c, into, _ in values["ended"]}
         ended_at = {int(c): int(at) for c, _, at in values["ended"]}
-        self.lineage = Lineage(len(self.texts.anchors), arrays["ids"], born, ended, ended_at)
+        named = int(values.get("named", 0))
+        n_known = len(self.texts.anchors) - named
+        self.lineage = Lineage(n_known, arrays["ids"], born, ended, ended_at, named)
         parts = {k.removeprefix("model."): a for k, a in arrays.items() if k.startswith("model.")}
         self.model = LinearModel.from_arrays(parts, self.texts) if parts else None
         self.trust = Trust(*values["trust"])

@@ -10,6 +10,7 @@ others only into a corrected one. The encoder is not touched.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,13 +24,40 @@ ROUNDS = 3
 _AT_ONCE = 16_384
 
 
+@dataclass(frozen=True)
+class Lessons:
+    """How the parts of categories look after corrections, and how far the corrections reach.
+
+    Parameters
+    ----------
+    parts: ids of the parts, ascending.
+    centres: their prototypes, unit rows.
+    reached: which parts belong to a category that corrections are about.
+    """
+
+    parts: np.ndarray
+    centres: np.ndarray
+    reached: np.ndarray
+
+    def answer(self, features: Rows, given: np.ndarray) -> np.ndarray:
+        """The part that each sample goes to from the ``given`` one: the nearest that it may go to.
+
+        Samples of corrected categories may go anywhere, all others only into a corrected one; a
+        sample of a part that is not among these stays.
+        """
+        at = np.minimum(np.searchsorted(self.parts, given), len(self.parts) - 1)
+        here = self.parts[at] == given
+        best = _nearest(features, at, self.centres, self.reached)
+        return np.where(here, self.parts[best], given)
+
+
 def follow(
     features: Rows,
     parts: np.ndarray,
     clamped: np.ndarray,
     owner: Mapping[int, int],
     taught: Collection[int],
-) -> np.ndarray:
+) -> tuple[np.ndarray, Lessons | None]:
     """Where samples go after corrections.
 
     Parameters
@@ -43,22 +71,32 @@ def follow(
 
     Returns
     -------
-    The new parts. Clamped samples stay, and so does everything when nothing was taught.
+    The new parts, and what was learned for further samples. Clamped samples stay; everything stays,
+    and there are no lessons, when nothing was taught.
     """
     if not len(parts) or not taught:
-        return parts
+        return parts, None
     parts = parts.copy()
     for _ in range(ROUNDS):
-        ids, at = np.unique(parts, return_inverse=True)
-        at = at.ravel()
-        reached = np.array([owner.get(int(part), int(part)) in taught for part in ids])
-        centres = _centres(features, at, clamped, len(ids))
-        best = _nearest(features, at, centres, reached)
-        moving = ~clamped & (best != at)
+        lessons = _learned(features, parts, clamped, owner, taught)
+        best = lessons.answer(features, parts)
+        moving = ~clamped & (best != parts)
         if not moving.any():
-            break
-        parts[moving] = ids[best[moving]]
-    return parts
+            return parts, lessons
+        parts[moving] = best[moving]
+    return parts, _learned(features, parts, clamped, owner, taught)
+
+
+def _learned(
+    features: Rows,
+    parts: np.ndarray,
+    clamped: np.ndarray,
+    owner: Mapping[int, int],
+    taught: Collection[int],
+) -> Lessons:
+    ids, at = np.unique(parts, return_inverse=True)
+    reached = np.array([owner.get(int(part), int(part)) in taught for part in ids])
+    return Lessons(ids, _centres(features, at.ravel(), clamped, len(ids)), reached)
 
 
 def two_halves(features: np.ndarray, seed: int = 0, rounds: int = 20) -> np.ndarray:

@@ -11,15 +11,16 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ttgcd.discovery.edits.evidence import Evidence
 from ttgcd.discovery.edits.log import NAME, EditLog, active, to_redo, to_undo
-from ttgcd.discovery.edits.records import FORMAT, Edit, parse
+from ttgcd.discovery.edits.records import Edit, read_edits
 from ttgcd.discovery.edits.replay import Replayed, apply
 from ttgcd.discovery.insight import kept_features
 from ttgcd.engines.output import OutputFolder
@@ -28,6 +29,9 @@ from ttgcd.prototypes.teaching import two_halves
 from ttgcd.report import write_report
 from ttgcd.storage.durable import write_atomic, writing
 from ttgcd.storage.state_files import load_values
+
+if TYPE_CHECKING:
+    import pyarrow
 
 ROWS, CATEGORIES, REPORT = "assignments.parquet", "categories.json", "report.html"
 _ROWS_PER_GROUP = 65_536
@@ -67,6 +71,16 @@ class EditedFolder:
     def unapplied(self) -> dict[int, str]:
         """Edits that no longer apply, by number, with the reason."""
         return self.replayed().unapplied
+
+    def own_rows(self) -> pyarrow.Table:
+        """The run's own answers, without edits."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            return pq.read_table(io.BytesIO(self._original(ROWS)))
+        except (pa.ArrowException, ValueError) as error:
+            raise InputError(f"{ROWS} of {str(self.out)!r} is damaged: {error}") from None
 
     # -- editing ------------------------------------------------------------------------------
 
@@ -138,7 +152,7 @@ class EditedFolder:
             return None
         if log.run != run_key(self.out):
             # A run with other settings: its ids mean other things, so the edits cannot be its own.
-            os.replace(log.path, _free_name(log.path))
+            os.replace(log.path, free_name(log.path))
             return None
         self._keep(anew=True)
         return self._write(log, self._replay(log.edits))
@@ -180,18 +194,14 @@ class EditedFolder:
             raise InputError(f"cannot read {str(kept)!r}: {error.strerror}") from None
 
     def _replay(self, edits: Sequence[Edit]) -> Replayed:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
+        rows = self.own_rows()
         try:
-            rows = pq.read_table(io.BytesIO(self._original(ROWS)))
             categories = json.loads(self._original(CATEGORIES))["categories"]
-        except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
-            raise InputError(
-                f"{ROWS} or {CATEGORIES} of {str(self.out)!r} is damaged: {error}"
-            ) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{CATEGORIES} of {str(self.out)!r} is damaged: {error}") from None
         features = kept_features(self.out, rows.num_rows)
-        return apply(edits, rows, categories, features, promoted=self._log().carried)
+        earlier = Evidence.load(self._folder.state)
+        return apply(edits, rows, categories, features, self._log().carried, earlier)
 
     def _write(self, log: EditLog, after: Replayed) -> Replayed:
         with writing(self.out, "then edit again"):
@@ -218,55 +228,26 @@ class EditedFolder:
             return not log.edits
 
 
-def carry_over(out: Path, to: Path) -> None:
-    """Take the edits of one run along to another that goes on from it, before it has finished.
-
-    It can be done again after a crash: edits that are there already are not doubled.
-    """
-    edits, there = EditLog(out / NAME).edits, EditLog(to / NAME, run_key(to))
-    if there.edits and there.run != run_key(to):
-        os.replace(there.path, _free_name(there.path))
-    if edits and not (to / NAME).exists():
-        EditLog(to / NAME, run_key(to), carried=len(edits)).append(edits)
-
-
 def run_key(out: Path) -> str:
-    """What a run's ids depend on, in 16 digits: its settings without the input."""
+    """What the ids of the run in a folder depend on; empty where there is none."""
     try:
-        settings = load_values(out / "state").get("settings", {})
+        return key_of(load_values(out / "state").get("settings", {}))
     except InputError:
         return ""
+
+
+def key_of(settings: Mapping[str, Any]) -> str:
+    """What a run's ids depend on, in 16 digits: its settings without the input."""
     deciding = {key: value for key, value in settings.items() if key not in _NO_MATTER}
     text = json.dumps(deciding, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _free_name(path: Path) -> Path:
+def free_name(path: Path) -> Path:
     number = 1
     while (place := path.with_name(f"{path.stem}-{number}{path.suffix}")).exists():
         number += 1
     return place
-
-
-def read_edits(path: str | Path) -> list[Edit]:
-    """Edits from a JSON file ``{"format": "ttgcd.edits/1", "edits": [...]}``."""
-    where = str(path)
-    try:
-        record = json.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"cannot read {where!r}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where!r} is not JSON: {error}") from None
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise InputError(f"{where!r} is not a file of edits: its format must be {FORMAT!r}")
-    edits = record.get("edits")
-    if not isinstance(edits, list) or not edits:
-        raise InputError(f"{where!r} holds no edits")
-    found = [parse(edit, f"{where!r}, edit {n}") for n, edit in enumerate(edits, 1)]
-    for n, edit in enumerate(found, 1):
-        if edit.op in ("undo", "redo"):
-            raise InputError(f"{where!r}, edit {n}: {edit.op} belongs on the command line")
-    return found
 
 
 def parquet_bytes(table: Any) -> bytes:

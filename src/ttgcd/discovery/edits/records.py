@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ttgcd.errors import InputError
@@ -112,6 +114,27 @@ def clean_name(name: object, where: str) -> str:
     if len(text) > _LONGEST_NAME:
         raise InputError(f"{where}: the name is longer than {_LONGEST_NAME} characters")
     return text
+
+
+def read_edits(path: str | Path) -> list[Edit]:
+    """Edits from a JSON file ``{"format": "ttgcd.edits/1", "edits": [...]}``."""
+    where = str(path)
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"cannot read {where!r}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where!r} is not JSON: {error}") from None
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise InputError(f"{where!r} is not a file of edits: its format must be {FORMAT!r}")
+    edits = record.get("edits")
+    if not isinstance(edits, list) or not edits:
+        raise InputError(f"{where!r} holds no edits")
+    found = [parse(edit, f"{where!r}, edit {n}") for n, edit in enumerate(edits, 1)]
+    for n, edit in enumerate(found, 1):
+        if edit.op in ("undo", "redo"):
+            raise InputError(f"{where!r}, edit {n}: {edit.op} belongs on the command line")
+    return found
 
 
 def _number(record: Mapping[str, Any], key: str, where: str) -> int | None:

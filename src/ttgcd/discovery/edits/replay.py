@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ttgcd.discovery.edits.evidence import Evidence, Together
+from ttgcd.discovery.edits.images import Images
 from ttgcd.discovery.edits.log import active
 from ttgcd.discovery.edits.records import Edit
 from ttgcd.errors import InputError
 from ttgcd.prototypes.confidence import Rows
-from ttgcd.prototypes.teaching import follow
+from ttgcd.prototypes.teaching import Lessons, follow
 
 if TYPE_CHECKING:
     import pyarrow
@@ -28,11 +30,13 @@ Records = Sequence[Mapping[str, Any]]
 @dataclass(frozen=True)
 class Replayed:
     """Rows and categories after all edits; ``unapplied`` are edits that no longer apply, by number,
-    with the reason: they stay in the log and count again when they can."""
+    with the reason: they stay in the log and count again when they can. ``lessons`` say where
+    further images go that were not there, None when no edit was about an image."""
 
     assignments: pyarrow.Table
     categories: list[dict[str, Any]]
     unapplied: dict[int, str]
+    lessons: Lessons | None = None
 
 
 def apply(
@@ -40,44 +44,59 @@ def apply(
     assignments: pyarrow.Table,
     categories: Records,
     features: Rows | None = None,
-    promoted: int = 0,
+    carried: int = 0,
+    earlier: Evidence | None = None,
 ) -> Replayed:
     """Put ``edits`` (a whole log, undos included) on top of a run's own rows and categories.
 
     ``assignments`` has the columns of assignments.parquet, ``categories`` are the records of
     categories.json. With ``features``, one unit row an image, the neighbours of what was corrected
-    follow (``ttgcd.prototypes.teaching``). The first ``promoted`` edits were made on an earlier
-    run: what was named there is a known class here. Nothing given is changed. Without an edit that
-    counts rows and categories come back as they are.
+    follow (``ttgcd.prototypes.teaching``). The first ``carried`` edits were made on earlier runs:
+    what was named there is a known class here, and the images that they speak of are those of
+    ``earlier``. Nothing given is changed. Without an edit that counts rows and categories come back
+    as they are.
     """
     counting = active(edits)
     if not counting:
         return Replayed(assignments, [dict(record) for record in categories], {})
-    books = _Books(assignments, categories)
+    books = _Books(assignments, categories, features, carried, earlier)
     unapplied: dict[int, str] = {}
-    earlier = [edit for edit in counting if edit.number <= promoted]
+    before = [edit for edit in counting if edit.number <= carried]
     for place, edit in enumerate(counting):
-        if place == len(earlier):
-            books.promote(earlier)
+        if place == len(before):
+            books.promote(before)
         try:
             getattr(books, edit.op)(edit)
         except InputError as error:
             unapplied[edit.number] = str(error)
-    books.promote(earlier)
-    if features is not None:
-        books.learn(features)
-    return Replayed(books.table(), books.records(), unapplied)
+    books.promote(before)
+    lessons = books.learn()
+    return Replayed(books.table(), books.records(), unapplied, lessons)
 
 
 class _Books:
     """Rows and categories while edits are made. Every edit checks all before it changes any.
 
     ``part`` is what an image was put into before merges; ``merged_into`` leads on from there.
+    Images of earlier runs stand in front of the run's own.
     """
 
-    def __init__(self, assignments: pyarrow.Table, categories: Records) -> None:
+    def __init__(
+        self,
+        assignments: pyarrow.Table,
+        categories: Records,
+        features: Rows | None,
+        carried: int,
+        earlier: Evidence | None,
+    ) -> None:
         self.original = assignments
+        self.features = features
+        self.earlier = None if features is None else earlier
+        self.images = Images(assignments.column("id"), features, carried, self.earlier)
+        self.front = self.images.front
         self.part = assignments.column("category").to_numpy().astype(np.int64)
+        if self.earlier is not None:
+            self.part = np.concatenate([self.earlier.category, self.part])
         self.by_id = {int(record["id"]): dict(record) for record in categories}
         self.confirmed = np.zeros(len(self.part), bool)
         self.taught: set[int] = set()
@@ -113,7 +132,7 @@ class _Books:
     def split(self, edit: Edit) -> None:
         """The images may be anywhere: it was the category of all of them when it was made, but what
         had brought some of them there may be undone."""
-        record, rows = self._live(edit.category), self._rows(edit.images)
+        record, rows = self._live(edit.category), self.images.rows(edit)
         new = FIRST_SPLIT_ID + edit.number
         name = edit.name or f"split {edit.number}"
         self._free(name)
@@ -131,7 +150,7 @@ class _Books:
 
     def move(self, edit: Edit) -> None:
         into = self._live(edit.into)
-        self._move(self._rows(edit.images), into["id"])
+        self._move(self.images.rows(edit), into["id"])
 
     def hide(self, edit: Edit) -> None:
         record = self._live(edit.category)
@@ -181,18 +200,6 @@ class _Books:
                     f"merge the two"
                 )
 
-    def _rows(self, images: Sequence[str]) -> np.ndarray:
-        """Rows of images; an InputError for one that the run has not seen."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        ids = self.original.column("id")
-        rows = pc.index_in(pa.array(images, ids.type), value_set=ids.combine_chunks())
-        if rows.null_count:
-            missing = images[rows.is_null().to_pylist().index(True)]
-            raise InputError(f"no image {missing!r} in this run: ids are those of the table")
-        return np.unique(rows.to_numpy())
-
     def _id(self, row: int) -> str:
         return str(self.original.column("id")[int(row)].as_py())
 
@@ -201,22 +208,33 @@ class _Books:
         self.taught |= {record["id"], into["id"]}
 
     def _move(self, rows: np.ndarray, into: int) -> None:
-        self.taught |= {self._live(int(part))["id"] for part in np.unique(self.part[rows])}
+        # What an earlier run put aside for review is in no category of this one.
+        left = {int(part) for part in np.unique(self.part[rows])} & set(self.by_id)
+        self.taught |= {self._live(part)["id"] for part in left}
         self.taught.add(into)
         self.part[rows] = into
         self.confirmed[rows] = True
 
-    def learn(self, features: Rows) -> None:
+    def learn(self) -> Lessons | None:
         """Neighbours of what was corrected follow."""
+        if self.features is None:
+            return None
         owner = {part: self._live(part)["id"] for part in self.by_id}
         taught = {owner[part] for part in self.taught}
-        self.part = follow(features, self.part, self.confirmed, owner, taught)
+        here, features = np.ones(len(self.part), bool), self.features
+        if self.earlier is not None:
+            here[: self.front] = np.isin(self.part[: self.front], list(self.by_id))
+            features = Together(self.earlier.features[here[: self.front]], self.features)
+        self.part[here], lessons = follow(
+            features, self.part[here], self.confirmed[here], owner, taught
+        )
+        return lessons
 
     # -- the result ---------------------------------------------------------------------------
 
     def category(self) -> np.ndarray:
-        """Of every row, merges followed."""
-        parts, at = np.unique(self.part, return_inverse=True)
+        """Of every row of the table, merges followed."""
+        parts, at = np.unique(self.part[self.front :], return_inverse=True)
         owners = np.array([self._live(int(part))["id"] for part in parts], np.int64)
         return owners[at.ravel()]
 
@@ -230,20 +248,12 @@ class _Books:
             record, rows = by_id[category], order[now[order] == category]
             record["count"] = len(rows)
             kept = set(rows.tolist())
-            known = self._known_rows(record["exemplars"])
+            known = [row for row in self.images.own(record["exemplars"]) if row is not None]
             examples = [row for row in known if row in kept]
             more = (row for row in rows.tolist() if row not in set(known))
             examples += [row for row, _ in zip(more, range(_EXEMPLARS - len(examples)))]
             record["exemplars"] = [self._id(row) for row in examples]
         return [by_id[category] for category in sorted(by_id)]
-
-    def _known_rows(self, images: Sequence[str]) -> list[int]:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        ids = self.original.column("id")
-        rows = pc.index_in(pa.array(images, ids.type), value_set=ids.combine_chunks())
-        return [row for row in rows.to_pylist() if row is not None]
 
     def table(self) -> pyarrow.Table:
         """The rows with their categories as they are now; a moved image is certain."""
@@ -259,7 +269,7 @@ class _Books:
         if "confidence" in self.original.column_names:
             before = self.original.column("confidence").to_numpy()
             columns["confidence"] = pa.array(
-                np.where(self.confirmed, 1.0, before).astype(before.dtype)
+                np.where(self.confirmed[self.front :], 1.0, before).astype(before.dtype)
             )
         table = self.original
         for name, values in columns.items():
