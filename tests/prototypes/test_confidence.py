@@ -28,8 +28,10 @@ def stream(
 
 
 def test_the_shipped_weights_fit_the_signs() -> None:
-    known, novel = shipped()
-    assert len(known.weights) == len(KNOWN_SIGNS) and len(novel.weights) == len(NOVEL_SIGNS)
+    for method in ("scout", "any other"):
+        known, novel = shipped(method)
+        assert len(known.weights) == len(KNOWN_SIGNS) and len(novel.weights) == len(NOVEL_SIGNS)
+    assert shipped("scout")[0].bias != shipped("any other")[0].bias
 
 
 def test_right_answers_get_more_confidence_than_wrong_ones() -> None:

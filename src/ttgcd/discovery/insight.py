@@ -15,7 +15,7 @@ import numpy as np
 
 from ttgcd.engines.features import KeptFeatures
 from ttgcd.engines.folder import FEATURES
-from ttgcd.prototypes.confidence import confidence
+from ttgcd.prototypes.confidence import confidence, shipped
 from ttgcd.prototypes.naming import GroupNames, name_groups
 from ttgcd.prototypes.questions import Question, next_questions
 from ttgcd.storage.durable import write_atomic, writing
@@ -82,10 +82,13 @@ def _as_json(question: Question, ids: Any, some: np.ndarray) -> dict[str, Any]:
     return record
 
 
-def add_confidence(out: Path, anchors: np.ndarray, named: Mapping[int, np.ndarray]) -> bool:
+def add_confidence(
+    out: Path, method: str, anchors: np.ndarray, named: Mapping[int, np.ndarray]
+) -> bool:
     """Give ``assignments.parquet`` its column ``confidence``; whether the run kept features.
 
-    ``named`` are categories that got their name on an earlier run, with its text embedding."""
+    ``named`` are categories that got their name on an earlier run, with its text embedding.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -94,7 +97,8 @@ def add_confidence(out: Path, anchors: np.ndarray, named: Mapping[int, np.ndarra
     features = kept_features(out, len(category))
     if features is None:
         return False
-    sure = np.concatenate(list(confidence(features, category.astype(np.int64), anchors, named)))
+    given = category.astype(np.int64)
+    sure = np.concatenate(list(confidence(features, given, anchors, shipped(method), named)))
 
     def groups() -> Iterator[pa.Table]:
         file, begin = pq.ParquetFile(path), 0

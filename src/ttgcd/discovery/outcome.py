@@ -48,7 +48,8 @@ def write_outcome(
         ranked=settings.vocabulary is None,
     )
     categories = describe_categories(method, task, counts, exemplars, insight.names)
-    if add_confidence(run.out, task.anchors, inputs.named) and settings.abstain is not None:
+    judged = add_confidence(run.out, method.name, task.anchors, inputs.named)
+    if judged and settings.abstain is not None:
         unsure = set_aside(run.out, settings.abstain)
         if unsure is not None:
             categories = [*recounted(run.out, categories), unsure]

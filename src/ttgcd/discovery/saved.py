@@ -128,7 +128,8 @@ class SavedRun:
         preprocess = None if session.task.vlm is None else session.task.vlm.preprocess
         stream = Stream(source, preprocess, self.settings.batch_size)
         task = session.task
-        taught = Taught(self.out, task.anchors, self.named_texts(task, promoted=True))
+        named = self.named_texts(task, promoted=True)
+        taught = Taught(self.out, session.method.name, task.anchors, named)
         with stream:
             parts = [(batch.ids, taught(session.predict(batch))) for batch in stream]
         return Assigned(rows_of(parts, self.categories()), tuple(stream.rejected))

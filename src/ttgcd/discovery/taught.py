@@ -12,7 +12,7 @@ from ttgcd.discovery.edits.folder import EditedFolder
 from ttgcd.discovery.insight import kept_features
 from ttgcd.discovery.review import UNSURE
 from ttgcd.methods.answer import Answer
-from ttgcd.prototypes.confidence import Confidence, even_sample
+from ttgcd.prototypes.confidence import Confidence, even_sample, shipped
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,9 @@ class Taught:
     ``named`` are the categories that are known classes by their names (``Confidence``).
     """
 
-    def __init__(self, out: Path, anchors: np.ndarray, named: Mapping[int, np.ndarray]) -> None:
+    def __init__(
+        self, out: Path, method: str, anchors: np.ndarray, named: Mapping[int, np.ndarray]
+    ) -> None:
         after = EditedFolder(out).replayed()
         self._lessons = after.lessons
         self._confidence: Confidence | None = None
@@ -47,7 +49,7 @@ class Taught:
         some = some[category[some] != UNSURE]
         if len(some):
             rows = np.asarray(features[some])
-            self._confidence = Confidence(rows, category[some], anchors, named)
+            self._confidence = Confidence(rows, category[some], anchors, shipped(method), named)
 
     def __call__(self, answer: Answer) -> Told:
         features, sure = answer.features, None

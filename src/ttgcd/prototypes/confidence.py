@@ -2,8 +2,9 @@
 
 An answer is right when it names the sample's known class, or says "novel" for a sample of no known
 class. The signs of it are measured in units of the stream itself, so that one set of weights
-serves other encoders, shifts and methods; the weights ship in ``data/confidence.json`` and were
-fitted on six development streams (``benchmarks/confidence.py --fit``).
+serves other encoders and shifts; a method that errs in its own way has its own weights. They ship
+in ``data/confidence.json`` and were fitted on six development streams (``benchmarks/confidence.py
+--fit``).
 """
 
 from __future__ import annotations
@@ -61,9 +62,14 @@ class Logistic:
         return cls(**arrays, bias=float(record["bias"]))  # type: ignore[arg-type]
 
 
-def shipped() -> tuple[Logistic, Logistic]:
-    """The calibration for known and for novel answers."""
-    record = json.loads(path("confidence.json").read_text(encoding="utf-8"))
+#: Of methods without weights of their own.
+OTHERS = "others"
+
+
+def shipped(method: str = OTHERS) -> tuple[Logistic, Logistic]:
+    """The calibration of a method's known and of its novel answers."""
+    records = json.loads(path("confidence.json").read_text(encoding="utf-8"))
+    record = records.get(method, records[OTHERS])
     return Logistic.from_json(record["known"]), Logistic.from_json(record["novel"])
 
 
@@ -149,8 +155,9 @@ class StreamFacts:
 class Confidence:
     """The probability that an answer is right, from the facts of one stream.
 
-    ``named`` are categories that a user gave a name on an earlier run, with the text embeddings of
-    their names: they are known classes like those of the anchors.
+    ``calibration`` are the weights for known and novel answers, those ``shipped`` for methods at
+    large when there are none. ``named`` are categories that a user gave a name on an earlier run,
+    with the text embeddings of their names: they are known classes like those of the anchors.
     """
 
     def __init__(
@@ -158,8 +165,8 @@ class Confidence:
         features: np.ndarray,
         categories: np.ndarray,
         anchors: np.ndarray,
-        named: Mapping[int, np.ndarray] | None = None,
         calibration: tuple[Logistic, Logistic] | None = None,
+        named: Mapping[int, np.ndarray] | None = None,
     ) -> None:
         self._named, self._n_known = dict(named or {}), len(anchors)
         self._calibration = calibration or shipped()
@@ -188,6 +195,7 @@ def confidence(
     features: Rows,
     categories: np.ndarray,
     anchors: np.ndarray,
+    calibration: tuple[Logistic, Logistic] | None = None,
     named: Mapping[int, np.ndarray] | None = None,
 ) -> Iterator[np.ndarray]:
     """The probability that each answer is right, in blocks of rows and in their order.
@@ -195,7 +203,7 @@ def confidence(
     ``features`` may be on disk and of any length: facts are taken from an even sample of it.
     """
     some = even_sample(len(features))
-    sure = Confidence(np.asarray(features[some]), categories[some], anchors, named)
+    sure = Confidence(np.asarray(features[some]), categories[some], anchors, calibration, named)
     for begin in range(0, len(features), _AT_ONCE):
         rows = slice(begin, begin + _AT_ONCE)
         yield sure(np.asarray(features[rows]), categories[rows])
