@@ -12,6 +12,7 @@ from ttgcd.errors import InputError
 from ttgcd.methods.base import Task
 from ttgcd.methods.pact import Pact
 from ttgcd.methods.registry import PRESETS, load_preset
+from ttgcd.methods.zero_shot import text_says
 from ttgcd.streams.base import Batch
 
 
@@ -241,6 +242,27 @@ def test_predict_is_pure_and_agrees_with_observe() -> None:
         np.testing.assert_array_equal(before.arrays[key], after.arrays[key])
     assert before.values == after.values
     np.testing.assert_array_equal(predicted.category, method.observe(third).category)
+
+
+def test_a_named_category_follows_its_text_like_a_known_class() -> None:
+    features, anchors, _ = world()
+    method = load_preset("robust", warmup=200)
+    task = task_of(anchors, novel=4)
+    run(method, task, features[:200], 20)
+    given = method.predict(next(iter(batches(features[200:], 200)))).category
+    category = int(np.bincount(given[given >= 4]).argmax())
+    own = unit(features[200:][given == category].mean(axis=0, keepdims=True))[0]
+    assert method.bank is not None
+    before = method.bank.novel.copy()
+    method.promote({category: own})
+    batch = next(iter(batches(features[200:260], 60, start=200)))
+    says = np.concatenate([task.anchors, own[None]])
+    text, margin = text_says(task_of(says, novel=4), batch.features)
+    method.observe(batch)
+    wins = text == 4
+    expected = unit((margin[wins, None] * batch.features[wins]).sum(axis=0, keepdims=True))[0]
+    moved = unit((0.95 * before[category - 4] + 0.05 * expected)[None])[0]
+    assert wins.any() and np.allclose(method.bank.novel[category - 4], moved, atol=1e-5)
 
 
 def test_robust_preset_changes_only_what_it_says() -> None:

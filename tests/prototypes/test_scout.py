@@ -9,6 +9,7 @@ from ttgcd.evaluation import split_accuracy
 from ttgcd.prototypes.calibration import unit
 from ttgcd.prototypes.refit import Restarts
 from ttgcd.prototypes.scout_stream import Schedule, Scout
+from ttgcd.prototypes.text_evidence import Texts
 
 SCHEDULE = Schedule(warmup=120, reservoir=300, restarts=Restarts(2, 1))
 
@@ -111,3 +112,50 @@ def test_a_change_of_style_is_noticed_and_followed_by_an_early_refit():
     assert len(moved.changes) >= 1 and half < moved.changes[0] <= half + 600
     moved.refit(True, last=True)
     assert split_accuracy(_ids(moved, drifted), true, 6).all > 0.8
+
+
+def _named_world(seed: int = 0) -> tuple[np.ndarray, np.ndarray, Texts, np.ndarray]:
+    """Two of the novel classes look alike; texts tell them apart. The last are their names."""
+    rows, true, texts = world(6, 6, each=80, noise=1.6, seed=seed)
+    return rows, true, Texts.of(texts.anchors, None, texts.scale), texts.words[:6]
+
+
+def test_a_named_category_is_known_by_its_name_from_then_on():
+    rows, true, texts, names = _named_world()
+    half = len(rows) // 2
+    shares = []
+    for promoted in (False, True):
+        scout = Scout(texts, 6, 0, SCHEDULE)
+        _streamed(scout, rows[:half])
+        scout.refit(True, last=True)
+        found = _ids(scout, rows[:half])
+        home = {c: int(np.bincount(true[:half][found == c]).argmax()) for c in set(found.tolist())}
+        named = {c: names[label - 6] for c, label in home.items() if c >= 6 and label >= 6}
+        before = _ids(scout, rows)
+        if promoted:
+            scout.promote(named)
+            assert scout.lineage.named == len(named) and scout.lineage.novel == 6 - len(named)
+            assert (_ids(scout, rows) == before).mean() > 0.8  # ids mean what they meant
+        _streamed(scout, rows[half:])
+        scout.refit(True, last=True)
+        after = _ids(scout, rows[half:])
+        shares.append(np.mean([home.get(c) == t for c, t in zip(after, true[half:])]))
+    assert shares[1] > shares[0]
+
+
+def test_names_are_part_of_the_state_and_can_be_taken_back():
+    rows, _, texts, names = _named_world(1)
+    scout = Scout(texts, None, 0, SCHEDULE)
+    _streamed(scout, rows[:300])
+    ids = sorted(scout.lineage.ids.tolist())
+    novel = ids[6:]
+    scout.promote({novel[-1]: names[0], 999: names[1]})  # what is no living category is left out
+    assert scout.lineage.named == 1 and scout.lineage.ids[6] == novel[-1]
+    again = Scout(scout.texts, None, 0, SCHEDULE)
+    again.load(scout.arrays(), json.loads(json.dumps(scout.values())))
+    _streamed(scout, rows[300:])
+    _streamed(again, rows[300:])
+    assert np.array_equal(scout.scores(rows), again.scores(rows))
+    assert scout.lineage.ids[6] == novel[-1]  # whatever the refits did
+    scout.promote({})
+    assert scout.lineage.named == 0 and len(scout.texts.anchors) == 6

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -324,6 +325,29 @@ def check_what_is_final_is_not_revised(make: Make) -> None:
         settled |= {int(i) for i in part.index[part.final]}
     if method.answers == "end":
         assert any(not part.final.all() for part in parts[:-1]), "nothing was provisional"
+
+
+def check_named_categories_keep_their_ids(make: Make) -> None:
+    """What a method makes of a user's names is part of its state, and ids stay what they are."""
+    task, data = task_for(TinyVLM()), images()
+    before = make()
+    run(before, task, data)
+    state, found = before.state_dict(), [category.id for category in before.categories()]
+    texts = task.anchors[::-1]
+    named = {c: texts[at] for at, c in enumerate(i for i in found if i >= task.n_known)}
+    named = dict(list(named.items())[: len(texts)])
+    first, second = make(), make()
+    first.start(task)
+    first.load_state_dict(state)
+    first.promote(named)
+    kept = first.state_dict()
+    second.start(task)
+    arrays = {key: np.array(array) for key, array in kept.arrays.items()}
+    second.load_state_dict(State(arrays, json.loads(json.dumps(kept.values))))
+    assert [category.id for category in second.categories()][: len(found)] == found
+    for batch in batches(data, SIZE)[:2]:
+        ready = replace(batch, features=task.encoder(first.norms())(batch.images))
+        assert np.array_equal(first.predict(ready).category, second.predict(ready).category)
 
 
 CHECKS: tuple[Callable[[Make], None], ...] = tuple(
