@@ -346,6 +346,7 @@ def check_named_categories_keep_their_ids(make: Make) -> None:
     second.load_state_dict(State(arrays, json.loads(json.dumps(kept.values))))
     assert [category.id for category in second.categories()][: len(found)] == found
     for batch in batches(data, SIZE)[:2]:
+        assert batch.images is not None
         ready = replace(batch, features=task.encoder(first.norms())(batch.images))
         assert np.array_equal(first.predict(ready).category, second.predict(ready).category)
 
