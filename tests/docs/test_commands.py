@@ -41,7 +41,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def call(arguments: list[str]) -> None:
     """One command, in this process and made small."""
-    extra = SMALL.get(arguments[0], [])
+    extra = ["--quiet"] if "--from" in arguments else SMALL.get(arguments[0], [])
     given = [o for n, o in enumerate(extra) if o not in arguments and extra[n - 1] not in arguments]
     assert main([*arguments, *given]) == 0, arguments
     if arguments[:3] == ["data", "prepare", "iconshift"]:
