@@ -3,17 +3,22 @@
     python benchmarks/cluster.py [--model mini] [--images 6144] [--repeats 3]
 
 Three engines encode the same images (IconShift's, repeated) in turn, several times over: the local
-stream with two threads, Ray with one one-thread worker, Ray with two. Workers are started before
-the clock is. A figure is the median over the repeats of images a second, divided by another one.
+stream with two threads, Ray with one one-thread worker, Ray with two. A figure is the median over
+the repeats of images a second, divided by another one. Workers are started before the clock is; the
+seconds that takes are printed beside, and what they make of the ratio for runs of several lengths.
+
+``--bare`` adds what these cores give without Ray: one and two processes that only encode.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import statistics
 import time
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -49,6 +54,33 @@ class Repeated(Source):
         return self._files[position % len(self._files)]
 
 
+def encode_only(model: str, batches: int, start: Any, rates: Any) -> None:
+    """One process without Ray, without reading: what a core gives."""
+    torch.set_num_threads(1)
+    vlm = load_vlm(model)
+    encoder, size = vlm.encoder(), vlm.preprocess.size
+    images = torch.zeros((128, 3, size, size), dtype=torch.uint8)
+    encoder(images)
+    start.wait()
+    began = time.perf_counter()
+    for _ in range(batches):
+        encoder(images)
+    rates.put(128 * batches / (time.perf_counter() - began))
+
+
+def bare(model: str, processes: int, images: int) -> float:
+    spawn = multiprocessing.get_context("spawn")
+    start, rates = spawn.Barrier(processes), spawn.Queue()
+    arguments = (model, images // 128, start, rates)
+    running = [spawn.Process(target=encode_only, args=arguments) for _ in range(processes)]
+    for process in running:
+        process.start()
+    total = sum(rates.get() for _ in running)
+    for process in running:
+        process.join()
+    return float(total)
+
+
 def rate(method: Pact, task: Task, stream: Iterable[Batch], images: int) -> float:
     session = Session(method, task)
     began = time.perf_counter()
@@ -61,6 +93,7 @@ def main() -> None:
     parser.add_argument("--model", default="mini")
     parser.add_argument("--images", type=int, default=6144)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--bare", action="store_true", help="also two processes without Ray")
     args = parser.parse_args()
     torch.set_num_threads(2)
     vlm = load_vlm(args.model)
@@ -70,10 +103,13 @@ def main() -> None:
     source = Repeated(args.images)
     # Ray's workers are nicer than other processes; beside others, that would be what is measured.
     os.environ.setdefault("RAY_worker_niceness", "0")
+    began = time.perf_counter()
     connect(None, 3)
-    pools = {workers: EncoderPool(model_of(vlm, args.model), workers) for workers in (1, 2)}
-    for pool in pools.values():
-        pool.processes()
+    pools = {2: EncoderPool(model_of(vlm, args.model), 2)}
+    pools[2].processes()
+    start_up = time.perf_counter() - began
+    pools[1] = EncoderPool(model_of(vlm, args.model), 1)
+    pools[1].processes()
     rates: dict[str, list[float]] = {"local": [], "ray 1": [], "ray 2": []}
     for _ in range(args.repeats):
         for name, found in rates.items():
@@ -93,6 +129,12 @@ def main() -> None:
     print(f"from one to two workers      {two / one:.2f}")
     spread = {name: np.ptp(found) / np.median(found) for name, found in rates.items()}
     print("spread between repeats       " + ", ".join(f"{k} {v:.0%}" for k, v in spread.items()))
+    print(f"starting Ray and two workers {start_up:.1f} s; with it, Ray beside local on")
+    for seconds in (60, 600, 3600):  # of the local engine
+        print(f"  a local run of {seconds:>4} s      {1 / (start_up / seconds + local / two):.2f}")
+    if args.bare:
+        alone, both = (bare(args.model, processes, args.images) for processes in (1, 2))
+        print(f"two processes without Ray    {both / alone:.2f}   (encoding alone, {both:,.0f}/s)")
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from ttgcd.report.verdict import findings, headline
 from ttgcd.storage.durable import write_atomic
 from ttgcd.streams.base import Source
 from ttgcd.streams.open import open_source
+from ttgcd.streams.remote import is_address
 
 _HERE = Path(__file__).parent / "web"
 #: In the order in which they are put together; each is one closed part of the page's script.
@@ -112,7 +113,7 @@ def _from_features(run: RunFiles, summary: StreamSummary) -> Gallery:
 def _reopened(run: RunFiles) -> Source | None:
     """The source of an earlier run, if it is still where it was."""
     origin = run.record.get("input", {}).get("source")
-    if not isinstance(origin, str) or not os.path.exists(origin):
+    if not isinstance(origin, str) or not (is_address(origin) or os.path.exists(origin)):
         return None
     try:
         return open_source(origin)

@@ -5,34 +5,45 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import threading
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_magic
 
 from ttgcd.errors import InputError
+from ttgcd.streams import remote
 from ttgcd.streams.base import Source
 from ttgcd.streams.decode import one_line
+from ttgcd.streams.spool import Spool, copied
 
 _CHECK_BYTES = 32 * 2**20
 _SAMPLED_ROWS = 1024
+_COPYING = threading.Lock()
 
 
 class Rows:
     """The first axis of an array, read piece by piece.
 
     A file is mapped only to learn its shape: the pages of a map count as memory of this process
-    and would grow with the length of the stream.
+    and would grow with the length of the stream. A file at an address is copied to a nameless
+    temporary one by the first to read from it.
     """
 
     def __init__(self, array: np.ndarray | str) -> None:
         self._array: np.ndarray | None = None
+        self._copy: Spool | None = None
         if isinstance(array, np.ndarray):
             self._array, self.name = np.atleast_1d(array), "array"
             self.shape, self.dtype = self._array.shape, array.dtype
             self._stamp = self._sampled_hash()
             return
         self.name = array
+        if remote.is_address(array):
+            self._look_at_remote(array)
+            return
         try:
             mapped = np.load(array, mmap_mode="r", allow_pickle=False)
             if not isinstance(mapped, np.memmap):
@@ -53,7 +64,7 @@ class Rows:
         if self._array is not None:
             return np.array(self._array[start:stop])
         rows = np.empty((stop - start, *self.shape[1:]), self.dtype)
-        with open(self.name, "rb", buffering=0) as file:
+        with self._file() as file:
             self._fill(file, start, rows)
         return rows
 
@@ -65,12 +76,41 @@ class Rows:
         if self._array is not None:
             return np.array(self._array[list(positions)])
         rows = np.empty((len(positions), *self.shape[1:]), self.dtype)
-        with open(self.name, "rb", buffering=0) as file:
+        with self._file() as file:
             for number, position in enumerate(positions):
                 self._fill(file, position, rows[number : number + 1])
         return rows
 
-    def _fill(self, file: io.FileIO, start: int, rows: np.ndarray) -> None:
+    def _look_at_remote(self, address: str) -> None:
+        size, stamp = remote.stamp(address)
+        try:
+            with remote.open_file(address) as file:
+                head = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}
+                self.shape, columns_first, self.dtype = head[read_magic(file)](file)
+                self._offset = file.tell()
+        except InputError:
+            raise
+        except Exception as error:  # a damaged header makes numpy raise almost anything
+            raise InputError(f"cannot read {address!r} as an array: {one_line(error)}") from None
+        if columns_first and len(self.shape) > 1:
+            raise InputError(
+                f"{address!r} is stored by columns: save numpy.ascontiguousarray of it"
+            )
+        self._stamp = f"{size} {stamp}"
+
+    def _file(self) -> io.RawIOBase:
+        if not remote.is_address(self.name):
+            return open(self.name, "rb", buffering=0)
+        with _COPYING:
+            if self._copy is None:
+                self._copy = copied(self.name)
+        return self._copy.reader()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process, which makes a copy of its own."""
+        return {**vars(self), "_copy": None}
+
+    def _fill(self, file: io.RawIOBase, start: int, rows: np.ndarray) -> None:
         """Read as many rows as there is room for, from row ``start`` on."""
         room = rows.reshape(-1).view(np.uint8).data
         file.seek(self._offset + start * (rows.nbytes // len(rows)))

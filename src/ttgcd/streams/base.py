@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
+
+from ttgcd.errors import InputError
 
 if TYPE_CHECKING:
     import torch
@@ -109,6 +111,16 @@ class Source(ABC):
 
         Raises ``Rejection``, ``OSError`` or ``ValueError`` for a sample that cannot be read.
         """
+
+    def read_each(self, positions: Sequence[int]) -> Iterator[bytes | np.ndarray | Exception]:
+        """Several samples in order, or why they cannot be read; remote ones side by side."""
+        for position in positions:
+            try:
+                yield self.read(position)
+            except InputError:
+                raise
+            except (OSError, ValueError) as error:
+                yield error
 
     def read_many(self, positions: Sequence[int]) -> np.ndarray | None:
         """Several samples at once as one array, for sources that hold equal-sized arrays."""

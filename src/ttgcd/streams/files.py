@@ -1,21 +1,26 @@
-"""Image files by path: what folders and lists have in common."""
+"""Image files by path or address: what folders and lists have in common."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import IO
 
 import numpy as np
 
+from ttgcd.streams import remote
 from ttgcd.streams.base import Rejection, Source
 
 MAX_FILE_BYTES = 256 * 2**20
-_MISSING = -1
+_MISSING, _NOT_ASKED = -1, -2
 
 
 class Files(Source):
-    """Files given by path; the sizes and times of the moment it was opened are its signature."""
+    """Files given by path; the sizes and times of the moment it was opened are its signature.
+
+    Addresses among the paths are not asked for theirs: that would be a request for every image.
+    """
 
     def __init__(
         self,
@@ -29,6 +34,7 @@ class Files(Source):
         self._ids = unique_ids(ids)
         self._inside = None if inside is None else os.path.realpath(inside)
         self._max_bytes = max_bytes
+        self._remote = any(map(remote.is_address, self._paths))
         self._stamps = np.array([_stamp(path) for path in self._paths], np.int64).reshape(-1, 2)
 
     def __len__(self) -> int:
@@ -42,10 +48,22 @@ class Files(Source):
         return self._paths[position]
 
     def read(self, position: int) -> bytes:
-        return read_file(self._paths[position], self._max_bytes, self._inside)
+        path = self._paths[position]
+        if not remote.is_address(path):
+            return read_file(path, self._max_bytes, self._inside)
+        data = remote.read(path)
+        check_size(len(data), self._max_bytes)
+        return data
+
+    def read_each(self, positions: Sequence[int]) -> Iterator[bytes | np.ndarray | Exception]:
+        if self._remote:
+            return remote.side_by_side(self.read, positions)
+        return super().read_each(positions)
 
     def signature(self, position: int) -> str:
         size, modified = self._stamps[position]
+        if size == _NOT_ASKED:
+            return "not asked"
         return "missing" if size == _MISSING else f"{size} {modified}"
 
 
@@ -75,6 +93,19 @@ def read_file(path: str, max_bytes: int = MAX_FILE_BYTES, inside: str | None = N
     if len(data) != status.st_size:
         raise Rejection("file changed while it was read")
     return data
+
+
+def open_binary(path: str) -> IO[bytes]:
+    """A file of this machine or at an address, to be read from any place on."""
+    return remote.open_file(path) if remote.is_address(path) else open(path, "rb")
+
+
+def stamp_of(path: str) -> tuple[int, int | str]:
+    """Size of a file, and what changes when it is written again."""
+    if remote.is_address(path):
+        return remote.stamp(path)
+    status = os.stat(path)
+    return status.st_size, status.st_mtime_ns
 
 
 def check_size(size: int, max_bytes: int) -> None:
@@ -116,6 +147,8 @@ def unique_ids(ids: Sequence[str]) -> list[str]:
 
 
 def _stamp(path: str) -> tuple[int, int]:
+    if remote.is_address(path):
+        return _NOT_ASKED, 0
     try:
         status = os.stat(path)
     except (OSError, ValueError):

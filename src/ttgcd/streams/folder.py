@@ -1,10 +1,12 @@
-"""A folder of images, with its sub-folders."""
+"""A folder of images, with its sub-folders: here or at an address."""
 
 from __future__ import annotations
 
 import os
+from urllib.parse import unquote
 
 from ttgcd.errors import InputError
+from ttgcd.streams import remote
 from ttgcd.streams.base import Rejection
 from ttgcd.streams.files import MAX_FILE_BYTES, Files, readable_text
 from ttgcd.streams.formats import EXTENSIONS, UNREAD, extension_of, unread_note
@@ -28,10 +30,13 @@ class FolderSource(Files):
         found = sorted(self._walk(folder))
         if all(extension_of(relative) in UNREAD for relative in found):
             self._refuse(folder, found)
+        self._unread = [e for e in map(extension_of, found) if e in UNREAD]
+        self._take(folder, found, max_bytes)
+
+    def _take(self, folder: str, found: list[str], max_bytes: int) -> None:
         paths = [os.path.join(folder, *relative.split("/")) for relative in found]
         ids = [readable_text(relative) for relative in found]
-        super().__init__(paths, ids, inside=folder, max_bytes=max_bytes)
-        self._unread = [e for e in map(extension_of, found) if e in UNREAD]
+        Files.__init__(self, paths, ids, inside=folder, max_bytes=max_bytes)
         self.folder = os.path.abspath(folder)
 
     def read(self, position: int) -> bytes:
@@ -66,16 +71,21 @@ class FolderSource(Files):
             links = [name for name in folders if os.path.islink(os.path.join(here, name))]
             self._links += len(links)
             folders[:] = [name for name in folders if not name.startswith(".")]
-            for name in names:
-                extension = extension_of(name)
-                if name.startswith("."):
-                    self._hidden += 1
-                elif extension not in EXTENSIONS and extension not in UNREAD:
-                    self._others.append(readable_text(extension))
-                else:
-                    relative = os.path.relpath(os.path.join(here, name), folder)
-                    found.append(relative.replace(os.sep, "/"))
+            for name in filter(self._is_image, names):
+                relative = os.path.relpath(os.path.join(here, name), folder)
+                found.append(relative.replace(os.sep, "/"))
         return found
+
+    def _is_image(self, name: str) -> bool:
+        """By its name; the others are counted."""
+        extension = extension_of(name)
+        if name.startswith("."):
+            self._hidden += 1
+            return False
+        if extension not in EXTENSIONS and extension not in UNREAD:
+            self._others.append(readable_text(extension))
+            return False
+        return True
 
     def _refuse(self, folder: str, unread: list[str]) -> None:
         """Nothing to read: say what was looked for and what was there instead."""
@@ -87,3 +97,30 @@ class FolderSource(Files):
             f"no image in {folder!r}: looked for {', '.join(sorted(EXTENSIONS))} files in it and "
             f"its sub-folders ({counted(len(self._others), 'other file')}{there})"
         )
+
+
+class RemoteFolder(FolderSource):
+    """Every image below an address; the same ids and the same order as for a folder.
+
+    What the listing says of a file (its size, and its tag or time) is its signature.
+    """
+
+    def _walk(self, folder: str) -> list[str]:
+        self._listed = {file.relative: file.stamp for file in remote.listing(folder)}
+        found = []
+        for relative in self._listed:
+            *folders, name = relative.split("/")
+            if not any(part.startswith(".") for part in folders) and self._is_image(name):
+                found.append(relative)
+        return found
+
+    def _take(self, folder: str, found: list[str], max_bytes: int) -> None:
+        escaped = folder.lower().startswith("http")  # names in a page of links are
+        ids = [readable_text(unquote(relative) if escaped else relative) for relative in found]
+        paths = [remote.join(folder, relative) for relative in found]
+        Files.__init__(self, paths, ids, max_bytes=max_bytes)
+        self._signatures = [self._listed[relative] for relative in found]
+        del self._listed
+
+    def signature(self, position: int) -> str:
+        return self._signatures[position]

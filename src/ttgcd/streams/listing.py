@@ -1,4 +1,7 @@
-"""Images named one by one: a list file, paths on standard input, or a Python sequence."""
+"""Images named one by one: a list file, paths on standard input, or a Python sequence.
+
+Any of them may be an address.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from ttgcd.errors import InputError
+from ttgcd.streams import remote
 from ttgcd.streams.files import MAX_FILE_BYTES, Files, readable_text
 from ttgcd.wording import counted
 
@@ -23,8 +27,8 @@ class ListSource(Files):
         if not paths:
             raise InputError("the list of images is empty: give at least one path")
         ids = [readable_text(path.replace(os.sep, "/")) for path in paths]
-        super().__init__([os.path.join(base, path) for path in paths], ids, max_bytes=max_bytes)
-        self.folder = os.path.abspath(base)
+        super().__init__([_joined(base, path) for path in paths], ids, max_bytes=max_bytes)
+        self.folder = None if self._remote else os.path.abspath(base)
         self._repeated = len(ids) - len(set(ids))
 
     def notes(self) -> tuple[str, ...]:
@@ -36,6 +40,9 @@ class ListSource(Files):
 
 def read_list(path: str, max_bytes: int = MAX_FILE_BYTES) -> ListSource:
     """A text file with one path a line, relative to the folder that holds the list."""
+    if remote.is_address(path):
+        folder = remote.file_name(path).rpartition("/")[0]
+        return ListSource(_lines(remote.read(path), path), folder, max_bytes)
     with open(path, "rb") as file:
         return ListSource(_lines(file.read(), path), os.path.dirname(path), max_bytes)
 
@@ -45,6 +52,18 @@ def read_stdin(max_bytes: int = MAX_FILE_BYTES) -> ListSource:
     source = ListSource(_lines(sys.stdin.buffer.read(), "standard input"), "", max_bytes)
     source.live = True
     return source
+
+
+def _joined(base: str, path: str) -> str:
+    """A list at an address names what is beside it, or other addresses: no files of this disk."""
+    path = remote.local_path(path) if not remote.is_address(base) else path
+    if remote.is_address(path):
+        if remote.is_address(base) and path.lower().startswith(("file:", "local:")):
+            raise InputError(f"a list at an address names a file of this machine: {path!r}")
+        return path
+    return (
+        remote.join(base, path.lstrip("/")) if remote.is_address(base) else os.path.join(base, path)
+    )
 
 
 def _lines(data: bytes, where: str) -> list[str]:

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from ttgcd.errors import InputError
+from ttgcd.streams import remote
 from ttgcd.streams.arrays import open_array
-from ttgcd.streams.base import Source
+from ttgcd.streams.base import Rejection, Source
 from ttgcd.streams.decode import MAX_PIXELS, decode, reason_of
 from ttgcd.streams.files import MAX_FILE_BYTES
-from ttgcd.streams.folder import FolderSource
+from ttgcd.streams.folder import FolderSource, RemoteFolder
 from ttgcd.streams.formats import EXTENSIONS, UNREAD
 from ttgcd.streams.listing import ListSource, read_list, read_stdin
 
@@ -32,15 +33,16 @@ Spec = str | Path | np.ndarray | Source | Sequence[Any] | Iterable[Any]
 def open_source(
     spec: Spec, *, max_bytes: int = MAX_FILE_BYTES, max_pixels: int = MAX_PIXELS
 ) -> Source:
-    """Open a folder, list file, ``-`` (paths on stdin), tar, parquet, ``.npy``, array, paths, or
-    objects: PIL images, arrays, tensors, a data set of torch or Hugging Face, any iterable.
+    """Open a folder, list file, ``-`` (paths on stdin), tar, parquet, ``.npy``, array, paths (all
+    of them here or at an address such as ``s3://bucket/photos``), or objects: PIL images, arrays,
+    tensors, a data set of torch, Hugging Face or Ray, any iterable.
 
     Raises ``InputError`` for what does not exist, is of no supported kind, or holds no readable
     image.
     """
     source = _open(spec, max_bytes)
     if isinstance(spec, (str, os.PathLike)) and source.origin is None:
-        source.origin = "standard input" if spec == "-" else os.path.abspath(os.fspath(spec))
+        source.origin = _origin(os.fspath(spec))
     try:
         require_readable(source, max_pixels)
     except BaseException:
@@ -60,6 +62,8 @@ def require_readable(source: Source, max_pixels: int = MAX_PIXELS) -> None:
             if isinstance(data, bytes):
                 decode(data, max_pixels)
             return
+        except InputError:
+            raise
         except (OSError, ValueError) as error:
             first = first or f"{source.id(position)}: {reason_of(error)}"
     raise InputError(f"no readable image among {len(source)}; the first: {first}")
@@ -74,7 +78,12 @@ def _open(spec: Spec, max_bytes: int) -> Source:
         return _open_objects(spec, max_bytes)
     if spec == "-":
         return read_stdin(max_bytes)
-    path = os.fspath(spec)
+    path = remote.local_path(os.fspath(spec))
+    if remote.is_address(path):
+        try:
+            return _open_remote(path, max_bytes)
+        except Rejection as error:
+            raise InputError(str(error)) from None
     try:
         if os.path.isdir(path):
             return _open_folder(path, max_bytes)
@@ -86,15 +95,16 @@ def _open(spec: Spec, max_bytes: int) -> Source:
             raise InputError(f"{path!r} is neither a file nor a folder")
     except OSError as error:
         raise InputError(f"cannot open {path!r}: {error.strerror or error}") from None
-    if re.match(r"[a-z][a-z0-9+.-]*://", path, re.IGNORECASE):
-        raise InputError(f"{path!r} is an address: download it and give the file or folder")
     raise InputError(f"no such file or folder: {path!r}")
 
 
 def _open_objects(spec: Any, max_bytes: int) -> Source:
     """Paths, images, a data set with items, or whatever can be gone through."""
     from ttgcd.streams.objects import ObjectSource, SpooledSource
+    from ttgcd.streams.ray_dataset import is_ray_dataset, open_ray_dataset
 
+    if is_ray_dataset(spec):
+        return open_ray_dataset(spec)
     if hasattr(spec, "detach"):  # a tensor of many images or embeddings
         return open_array(spec.detach().cpu().numpy())
     if isinstance(spec, (set, frozenset, Mapping)):
@@ -121,6 +131,9 @@ def _open_several(paths: list[str], max_bytes: int) -> Source:
     """Paths of images in the order given; folders, shards and patterns among them are opened."""
 
     def whole(path: str) -> bool:
+        if remote.is_address(path):
+            name = remote.file_name(path).lower()
+            return not name.endswith((*EXTENSIONS, *UNREAD))
         return os.path.isdir(path) or path.lower().endswith((*TARS, *LISTS, ".parquet", ".npy"))
 
     if not any(map(whole, paths)):
@@ -141,11 +154,57 @@ def _open_folder(path: str, max_bytes: int) -> Source:
         return FolderSource(path, max_bytes)
     except InputError:
         names = sorted(name for name in os.listdir(path) if not name.startswith("."))
-        for suffixes in (TARS, (".parquet",)):
-            shards = [name for name in names if name.lower().endswith(suffixes)]
-            if shards:
-                return _open_files([os.path.join(path, name) for name in shards], max_bytes)
-        raise
+        if not (shards := _shards(names)):
+            raise
+        return _open_files([os.path.join(path, name) for name in shards], max_bytes)
+
+
+def _open_remote(address: str, max_bytes: int) -> Source:
+    names = _braces(address)
+    patterned = [name for name in names if _has_magic(name)]
+    if patterned:
+        names = [found for name in names for found in remote.matching(name)]
+        if not names:
+            raise InputError(f"no file matches {address!r}")
+    if len(names) > 1 or patterned or _is_file_name(address):
+        return _open_files(names, max_bytes)
+    if remote.is_folder(address):
+        try:
+            return RemoteFolder(address, max_bytes)
+        except InputError:
+            here = (file.relative for file in remote.listing(address))
+            shards = _shards(sorted(n for n in here if "/" not in n and not n.startswith(".")))
+            if not shards:
+                raise
+            return _open_files([remote.join(address, name) for name in shards], max_bytes)
+    if not remote.exists(address):
+        raise InputError(f"no such file or folder: {remote.without_secrets(address)!r}")
+    return _open_files([address], max_bytes)
+
+
+def _has_magic(address: str) -> bool:
+    """Whether it is a pattern; on the web a question mark is none."""
+    return glob.has_magic(remote.file_name(address))
+
+
+def _is_file_name(address: str) -> bool:
+    name = remote.file_name(address).lower()
+    return name.endswith((*TARS, *LISTS, ".parquet", ".npy", *EXTENSIONS))
+
+
+def _shards(names: list[str]) -> list[str]:
+    """Tar shards among files, or else parquet files."""
+    for suffixes in (TARS, (".parquet",)):
+        if shards := [name for name in names if name.lower().endswith(suffixes)]:
+            return shards
+    return []
+
+
+def _origin(spec: str) -> str:
+    if spec == "-":
+        return "standard input"
+    path = remote.local_path(spec)
+    return remote.without_secrets(path) if remote.is_address(path) else os.path.abspath(path)
 
 
 def _open_files(paths: list[str], max_bytes: int) -> Source:
@@ -170,7 +229,7 @@ def _open_files(paths: list[str], max_bytes: int) -> Source:
 
 
 def _kind(path: str) -> str:
-    name = path.lower()
+    name = remote.file_name(path).lower() if remote.is_address(path) else path.lower()
     extension = os.path.splitext(name)[1]
     if name.endswith(TARS):
         return "tar"

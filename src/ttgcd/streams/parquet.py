@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -13,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ttgcd.errors import InputError
+from ttgcd.streams import remote
 from ttgcd.streams.base import Rejection, Source
 from ttgcd.streams.decode import one_line
-from ttgcd.streams.files import MAX_FILE_BYTES, check_size, unique_ids
+from ttgcd.streams.files import MAX_FILE_BYTES, check_size, open_binary, stamp_of, unique_ids
 from ttgcd.streams.spool import Spool
 
 IMAGE_COLUMNS = ("image", "img", "bytes", "image_bytes", "jpg", "jpeg", "png", "webp", "picture")
@@ -40,7 +40,7 @@ class ParquetSource(Source):
         self._lock = threading.Lock()
         self._cache: OrderedDict[int, pa.ChunkedArray] = OrderedDict()
         self._spool: Spool | None = None
-        self._stamps = [(s.st_size, s.st_mtime_ns) for s in map(os.stat, self._paths)]
+        self._stamps = [stamp_of(path) for path in self._paths]
         self._files: list[pq.ParquetFile] = []
         self._columns: list[str] = []
         self._groups: list[tuple[int, int]] = []  # (file, row group) by running number
@@ -49,7 +49,7 @@ class ParquetSource(Source):
         largest = 0
         for number, path in enumerate(self._paths):
             try:
-                file = pq.ParquetFile(path, memory_map=False)
+                file = _opened(path)
                 self._files.append(file)
                 self._columns.append(_image_column(file.schema_arrow, path))
                 ids += _ids(file, first=starts[-1])
@@ -90,6 +90,8 @@ class ParquetSource(Source):
         try:
             with self._lock:
                 value = _bytes(self._group(group)[position - int(self._starts[group])].as_py())
+        except InputError:
+            raise
         except (pa.ArrowException, OSError, ValueError, IndexError) as error:
             raise Rejection(f"damaged row group: {one_line(error)}") from None
         if value is None:
@@ -144,7 +146,7 @@ class ParquetSource(Source):
     def __setstate__(self, state: dict[str, Any]) -> None:
         spooled = state.pop("_spooled")
         vars(self).update(state, _lock=threading.Lock(), _cache=OrderedDict())
-        self._files = [pq.ParquetFile(path, memory_map=False) for path in self._paths]
+        self._files = [_opened(path) for path in self._paths]
         if spooled:
             self.prepare_random()
 
@@ -158,6 +160,10 @@ class ParquetSource(Source):
         table = self._files[number].read_row_group(local, columns=[self._columns[number]])
         self._cache[group] = table.column(0)
         return self._cache[group]
+
+
+def _opened(path: str) -> pq.ParquetFile:
+    return pq.ParquetFile(open_binary(path) if remote.is_address(path) else path, memory_map=False)
 
 
 def _image_column(schema: pa.Schema, path: str) -> str:

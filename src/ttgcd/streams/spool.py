@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import tempfile
 import threading
-from typing import IO
+from typing import IO, Any
 
 from ttgcd.errors import InputError
+from ttgcd.streams import remote
+
+_PIECE = 8 << 20
 
 
 class Spool:
@@ -43,6 +47,10 @@ class Spool:
             self._file.seek(offset)
             return self._file.read(size)
 
+    def reader(self) -> io.RawIOBase:
+        """All bytes, with a place of its own to read from."""
+        return _Reader(self)
+
     def rewind(self) -> IO[bytes]:
         """The file itself, at its start, for a reader that wants a file object."""
         self._file.seek(0)
@@ -50,3 +58,28 @@ class Spool:
 
     def close(self) -> None:
         self._file.close()
+
+
+class _Reader(io.RawIOBase):
+    def __init__(self, spool: Spool) -> None:
+        self._spool, self._at = spool, 0
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        assert whence == io.SEEK_SET
+        self._at = offset
+        return offset
+
+    def readinto(self, room: Any) -> int:
+        data = self._spool.read(self._at, len(room))
+        room[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+def copied(address: str) -> Spool:
+    """A file at an address, copied piece by piece."""
+    spool = Spool(address)
+    size = remote.stamp(address)[0]
+    for start in range(0, size, _PIECE):
+        spool.append(remote.read(address, start, min(start + _PIECE, size)))
+    return spool

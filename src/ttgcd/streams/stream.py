@@ -226,11 +226,12 @@ class Stream:
                 return _Block(places, together)
             return list(zip(places, self.preprocess(together)))
         loaded: _Loaded = []
-        for place, position in zip(places, positions):
+        for place, position, data in zip(places, positions, self.source.read_each(positions)):
             if stop.is_set():  # the consumer has gone: nobody reads the rest
                 break
             try:
-                data = self.source.read(position)
+                if isinstance(data, Exception):
+                    raise data
                 image = self._decode(data) if isinstance(data, bytes) else data
             except InputError:
                 raise

@@ -10,7 +10,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import os
 import posixpath
 import tarfile
 import threading
@@ -22,9 +21,17 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from ttgcd.errors import InputError
+from ttgcd.streams import remote
 from ttgcd.streams.base import Rejection, Source
 from ttgcd.streams.decode import one_line
-from ttgcd.streams.files import MAX_FILE_BYTES, check_size, readable_text, unique_ids
+from ttgcd.streams.files import (
+    MAX_FILE_BYTES,
+    check_size,
+    open_binary,
+    readable_text,
+    stamp_of,
+    unique_ids,
+)
 from ttgcd.streams.formats import EXTENSIONS, UNREAD, extension_of, unread_note
 from ttgcd.streams.spool import Spool
 from ttgcd.wording import counted
@@ -59,7 +66,8 @@ class TarSource(Source):
         self._files: OrderedDict[int, IO[bytes]] = OrderedDict()
         self._spools: dict[int, Spool] = {}
         self._notes: list[str] = []
-        self._stamps = [(s.st_size, s.st_mtime_ns) for s in map(os.stat, self._shards)]
+        self._stamps = [stamp_of(shard) for shard in self._shards]
+        self._remote = any(map(remote.is_address, self._shards))
         ids: list[str] = []
         spans: list[tuple[int, int, int]] = []
         for shard in range(len(self._shards)):
@@ -95,6 +103,8 @@ class TarSource(Source):
         check_size(size, self._max_bytes)
         if shard in self._spools:
             data = self._spools[shard].read(offset, size)
+        elif remote.is_address(self._shards[shard]):
+            data = remote.read(self._shards[shard], offset, offset + size) if size else b""
         else:
             with self._lock:
                 file = self._file(shard)
@@ -103,6 +113,11 @@ class TarSource(Source):
         if len(data) != size:
             raise Rejection("archive ends inside this member")
         return data
+
+    def read_each(self, positions: Sequence[int]) -> Iterator[bytes | np.ndarray | Exception]:
+        if self._remote:
+            return remote.side_by_side(self.read, positions)
+        return super().read_each(positions)
 
     def signature(self, position: int) -> str:
         shard, offset, size = self._spans[position]
@@ -143,19 +158,24 @@ class TarSource(Source):
 
     def _members(self, shard: int) -> list[_Member]:
         path = self._shards[shard]
-        with open(path, "rb") as file:
+        with open_binary(path) as file:
             expand = _EXPAND.get(file.read(2))
+            file.seek(0)
             if expand is None:
-                file.seek(0)
                 return self._index(path, file)
-        spool = self._spools[shard] = Spool(path)
+            spool = self._spools[shard] = Spool(path)
+            self._expand(path, expand(file, "rb"), spool)
+        return self._index(path, spool.rewind())
+
+    def _expand(self, path: str, packed: Any, spool: Spool) -> None:
         try:
-            with expand(path, "rb") as packed:
+            with packed:
                 while chunk := packed.read1(_CHUNK):  # not read: it loses what came before damage
                     spool.append(chunk)
+        except InputError:
+            raise
         except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
             self._notes.append(f"{path} is damaged, used as far as readable: {one_line(error)}")
-        return self._index(path, spool.rewind())
 
     def _index(self, path: str, file: IO[bytes]) -> list[_Member]:
         """Image members of one archive, as far as its headers can be read."""
@@ -183,6 +203,8 @@ class TarSource(Source):
                         members.append(_Member(name, info.offset_data, info.size))
                     else:
                         skipped += 1
+        except InputError:
+            raise
         except Exception as error:  # damaged headers make tarfile raise almost anything
             self._notes.append(f"{path} is damaged, used as far as readable: {one_line(error)}")
         if unread:

@@ -12,6 +12,7 @@ from typing import Any
 from ttgcd.errors import InputError
 from ttgcd.streams.base import Source
 from ttgcd.streams.files import Files, is_inside
+from ttgcd.streams.remote import is_address
 
 
 @dataclass(frozen=True)
@@ -96,12 +97,13 @@ class Items:
     def path(self, item: Item) -> Path:
         """The image's own file; an InputError when the source is not made of files."""
         source = self.source()
-        if not isinstance(source, Files):
+        path = source.path(self._positions[item.id]) if isinstance(source, Files) else ""
+        if not path or is_address(path):
             raise InputError(
-                "the images of this run are not files of their own (tar, parquet or arrays): use "
-                "`how=copy`, imagefolder or webdataset"
+                "the images of this run are not files of their own here (tar, parquet, arrays or "
+                "an address): use `how=copy`, imagefolder or webdataset"
             )
-        return Path(source.path(self._positions[item.id]))
+        return Path(path)
 
     def bytes_of(self, item: Item) -> tuple[bytes, str]:
         """An image's encoded bytes and its extension; pixels without a file become PNG."""
