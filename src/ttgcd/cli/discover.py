@@ -28,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source",
         nargs="+",
         help="folder, image files, list file (.txt), '-' for paths on standard input, .tar shards, "
-        ".parquet, .npy of images, or .npy of embeddings (then give --anchors); several are read "
-        "one after the other",
+        ".parquet, .npy of images, or .npy of embeddings (then give --anchors), here or at an "
+        "address (s3://bucket/photos); several are read one after the other",
     )
     parser.add_argument("--known", help="known class names: 'cat,dog' or @names.txt (one a line)")
     parser.add_argument(

@@ -74,9 +74,10 @@ def discover(
     Parameters
     ----------
     source
-        A folder, list file, tar shards, parquet or ``.npy``; a list of paths, PIL images or arrays;
-        an array of images (uint8) or of embeddings (floats, with ``anchors``); a torch ``Dataset``;
-        a Hugging Face data set, streaming or not; any iterable of images.
+        A folder, list file, tar shards, parquet or ``.npy``, here or at an address
+        (``s3://bucket/photos``); a list of paths, PIL images or arrays; an array of images (uint8)
+        or of embeddings (floats, with ``anchors``); a torch ``Dataset``; a Hugging Face data set,
+        streaming or not; a ``ray.data.Dataset``; any iterable of images.
     known
         Names of the known classes: a list, "cat,dog" or "@file".
     novel

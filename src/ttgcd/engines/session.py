@@ -16,6 +16,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ttgcd.engines.chop import Chopper
+from ttgcd.engines.foretold import observed
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Answer
 from ttgcd.methods.base import Caller, Method, Task
@@ -140,7 +141,7 @@ class Session:
         """All of a stream, and its end."""
         # Asking every library for its threads costs more than the products of a batch: without an
         # encoder that needs them, once is enough.
-        with self._one_thread() if self.encoder is None else nullcontext():
+        with one_blas_thread() if self.encoder is None else nullcontext():
             self._alone = self.encoder is None
             waiting = time.perf_counter()
             for batch in stream:
@@ -163,8 +164,8 @@ class Session:
             self._count(ready)
         # The prototypes' products are small: BLAS threads that wait for the next one would take
         # the encoder's cores (benchmarks/speed). It keeps its own threads.
-        with self._timed("method"), nullcontext() if self._alone else self._one_thread():
-            answer = self.method.observe(ready)
+        with self._timed("method"), nullcontext() if self._alone else one_blas_thread():
+            answer = observed(self.method, ready)
         self._deliver(batch, answer)
         return answer
 
@@ -251,9 +252,6 @@ class Session:
         if self.task.vlm is not None:
             self.encoder = self.task.encoder(self.method.norms())
 
-    def _one_thread(self) -> AbstractContextManager[object]:
-        return _thread_pools().limit(limits=1, user_api="blas")
-
     @contextmanager
     def _timed(self, phase: str) -> Iterator[None]:
         began = time.perf_counter()
@@ -261,6 +259,11 @@ class Session:
             yield
         finally:
             self.seconds[phase] += time.perf_counter() - began
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Within it, matrix products of numpy keep to this thread."""
+    return _thread_pools().limit(limits=1, user_api="blas")
 
 
 @cache

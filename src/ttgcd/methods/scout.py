@@ -102,18 +102,41 @@ class Scout(Method):
     def observe(self, batch: Batch) -> Answer:
         features = features_of(batch)
         self._over = False  # a stream that goes on from a finished one is not over
-        stream, start = self._stream, self.seen
+        stream = self._stream
+        if stream.model is not None:
+            return self._learn(features, self._answer(self.seen, features))
         self.seen += len(features)
+        said = stream.learn(features)
         if stream.model is None:
-            said = stream.learn(features)
-            if stream.model is None:
-                return Answer.empty()
-            # The reservoir is larger than the warm-up: all rows so far are in it, in order.
-            answer = self._answer(0, stream.reservoir.rows)
-        else:
-            answer = self._answer(start, features)
-            said = stream.learn(features)
-        return replace(answer, events=_events(said))
+            return Answer.empty()
+        # The reservoir is larger than the warm-up: all rows so far are in it, in order.
+        return replace(self._answer(0, stream.reservoir.rows), events=_events(said))
+
+    def _learn(self, features: np.ndarray, answer: Answer) -> Answer:
+        self.seen += len(features)
+        return replace(answer, events=_events(self._stream.learn(features)))
+
+    # -- answers made elsewhere (``engines/foretold.py``) --------------------------------------
+
+    @property
+    def fit(self) -> int | None:
+        """The samples that had been seen at the last fit, by which rows are answered."""
+        return None if self._stream.model is None else self._stream.last_fit
+
+    def answering(self) -> State:
+        """The state without the reservoir."""
+        state = self.state_dict()
+        none = {key: state.arrays[key][:0] for key in ("rows", "index")}
+        return State({**state.arrays, **none}, state.values)
+
+    def answer(self, batch: Batch) -> Answer:
+        return replace(self._answer(batch.start, features_of(batch)), features=None)
+
+    def observe_answered(self, batch: Batch, answer: Answer) -> Answer:
+        features = features_of(batch)
+        self._over = False
+        index = np.arange(self.seen, self.seen + len(features), dtype=np.int64)
+        return self._learn(features, replace(answer, index=index, features=features))
 
     def finish(self) -> Answer:
         stream, first = self._stream, self._stream.model is None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,10 +21,12 @@ from tests.engines.worlds import (  # noqa: E402
     run_images,
 )
 from ttgcd.engines.cluster.pool import EncoderPool, model_of  # noqa: E402
-from ttgcd.engines.cluster.stream import PooledStream  # noqa: E402
+from ttgcd.engines.cluster.stream import AHEAD, PooledStream  # noqa: E402
 from ttgcd.engines.folder import run_to_folder  # noqa: E402
 from ttgcd.methods.pact import Pact  # noqa: E402
+from ttgcd.methods.scout import Scout  # noqa: E402
 from ttgcd.streams.arrays import open_array  # noqa: E402
+from ttgcd.streams.base import Source  # noqa: E402
 from ttgcd.streams.stream import Stream  # noqa: E402
 
 BROKEN = ("0003.png", "0031.png", "0032.png", "0150.png", "0397.png", "0398.png", "0399.png")
@@ -35,7 +39,7 @@ def pool():
 
 
 def pooled(out, pool, source, shuffle_seed=None, **options):
-    task = image_task()
+    task = options.pop("task", None) or image_task()
     method = options.pop("method", None) or Pact(
         warmup=64, epochs=3, optimiser="adam", realign_batch_size=32
     )
@@ -67,6 +71,71 @@ def test_same_bytes_for_a_method_that_never_stops_training(tmp_path, pool):
     run_images(tmp_path / "local", source, method())
     pooled(tmp_path / "ray", pool, source, method=method())
     assert results(tmp_path / "ray") == results(tmp_path / "local")
+
+
+@pytest.mark.parametrize("novel", [2, None])
+def test_workers_answer_from_the_last_fit_of_scout_and_no_byte_differs(tmp_path, pool, novel):
+    source = Pictures.make(1200, broken=BROKEN)
+    made = {"warmup": 64, "growth": 3.0, "restarts": 2, "fresh_restarts": 1, "words": 0}
+    task = replace(image_task(), novel=novel)
+    run_images(tmp_path / "local", source, Scout(**made), task=task)
+    method = _Counting(**made)
+    pooled(tmp_path / "ray", pool, source, method=method, task=task)
+    assert results(tmp_path / "ray") == results(tmp_path / "local")
+    # Two batches of the warm-up, and a few that were under way at each of the refits, are answered
+    # here; all others by workers.
+    assert method.here + method.there == 38
+    assert method.there >= 5
+    assert method.here >= 3  # or no refit came between
+
+
+class _Counting(Scout):
+    """Counts the batches that it has answered itself."""
+
+    here = there = 0
+
+    def observe(self, batch):
+        self.here += 1
+        return super().observe(batch)
+
+    def observe_answered(self, batch, answer):
+        self.there += 1
+        return super().observe_answered(batch, answer)
+
+
+def test_readers_wait_for_a_session_that_is_slow(tmp_path, pool):
+    """Back-pressure: no more than the window is read ahead, however long the session takes."""
+    source = _Logged(Pictures.make(3200), str(tmp_path / "log"))
+    method = Scout()
+    method.start(image_task())
+    batches = iter(PooledStream(source, method, pool, 32))
+    next(batches)
+    before = -1
+    while (read := os.path.getsize(tmp_path / "log")) != before:
+        before = read
+        time.sleep(1.0)
+    assert 32 < read <= 32 * (AHEAD * pool.workers + 1)
+    batches.close()
+
+
+class _Logged(Source):
+    """Pictures that leave a byte in a file for each one that is read."""
+
+    kind = "images"
+
+    def __init__(self, pictures, log):
+        self.pictures, self.log = pictures, log
+
+    def __len__(self):
+        return len(self.pictures)
+
+    def id(self, position):
+        return self.pictures.id(position)
+
+    def read(self, position):
+        with open(self.log, "ab") as file:
+            file.write(b".")
+        return self.pictures.read(position)
 
 
 def test_a_stopped_run_goes_on_and_leaves_the_same_bytes(tmp_path, pool):

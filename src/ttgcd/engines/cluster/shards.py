@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from ttgcd.engines.cluster.pool import EncoderPool, Ticket, require_ray
 from ttgcd.engines.cluster.stream import MOST_FAILURES, shared, unusable
-from ttgcd.engines.cluster.worker import Norms, Range, ShardRange, StreamFacts
+from ttgcd.engines.cluster.worker import MethodCopy, Norms, Range, ShardRange, StreamFacts
 from ttgcd.engines.rounds import Shard, ShardDone
 from ttgcd.errors import InputError
 from ttgcd.methods.base import Method
@@ -20,9 +19,14 @@ class ShardsOnPool:
     """Lets the workers of a pool observe shards; those of a lost worker are handed out again."""
 
     def __init__(self, stream: Stream, method: Method, pool: EncoderPool, seed: int | None) -> None:
-        facts = StreamFacts(stream.source, stream.batch_size, seed, method.task.precision)
+        facts = StreamFacts(
+            stream.source,
+            stream.batch_size,
+            seed,
+            method.task.precision,
+            copy=MethodCopy.of(method),
+        )
         self._method, self._pool = method, pool
-        self._task = replace(method.task, vlm=None)
         self._facts = [shared(facts)]
         self._name = uuid.uuid4().hex
         self._version = 0
@@ -67,5 +71,4 @@ class ShardsOnPool:
             features=True,
             images=False,
         )
-        given = ShardRange(work, shard, type(self._method), self._method.config(), self._task)
-        return self._pool.submit(given)
+        return self._pool.submit(ShardRange(work, shard))

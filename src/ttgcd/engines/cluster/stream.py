@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ttgcd.engines.cluster.fits import SharedFit, with_answer
 from ttgcd.engines.cluster.pool import EncoderPool, Ticket, require_ray
 from ttgcd.engines.cluster.worker import Done, Norms, Range, StreamFacts
 from ttgcd.engines.session import check_features
@@ -119,13 +120,17 @@ class PooledStream(Stream):
             check_features(done.batch, features)
         if done.pixels is not None:
             images = torch.from_numpy(np.array(done.pixels))
-        return replace(done.batch, start=index, features=features, images=images)
+        batch = replace(done.batch, start=index, features=features, images=images)
+        return with_answer(batch, done)
 
     # -- the plan -----------------------------------------------------------------------------
 
     def _begin(self) -> None:
         precision = self._method.task.precision
-        facts = StreamFacts(self.source, self.batch_size, self._seed, precision)
+        self._fit = SharedFit(self._method)
+        facts = StreamFacts(
+            self.source, self.batch_size, self._seed, precision, copy=self._fit.copy
+        )
         self._reference = [shared(facts)]
         self._version, self._fingerprint = 0, ""
         self._norms: Norms | None = None
@@ -172,6 +177,7 @@ class PooledStream(Stream):
                 self._fingerprint = fingerprint
                 self._norms_reference = [] if norms is None else [require_ray().put(dict(norms))]
             self._norms = norms
+        self._fit.look()
         for place in [p for p, asked in self._asked.items() if not self._serves(asked)]:
             del self._asked[place]
             self._done.pop(place, None)
@@ -239,6 +245,8 @@ class PooledStream(Stream):
             norms=self._norms_reference,
             features=asked.features,
             images=asked.images,
+            fit=self._fit.number,
+            answering=self._fit.reference,
         )
         ticket = self.pool.submit(work)
         asked.tickets.append(ticket)

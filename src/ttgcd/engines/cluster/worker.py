@@ -9,14 +9,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ttgcd.engines.foretold import AnswersByFit
 from ttgcd.engines.rounds import Shard, ShardDone, observe_shard
+from ttgcd.engines.session import one_blas_thread
 from ttgcd.errors import InputError
+from ttgcd.methods.answer import Answer
 from ttgcd.methods.base import Method, Task
+from ttgcd.storage.state import State
 from ttgcd.streams.base import Batch, Rejected, Source
 from ttgcd.streams.decode import MAX_PIXELS
 from ttgcd.streams.stream import Stream
@@ -52,6 +56,25 @@ class Model:
 
 
 @dataclass(frozen=True)
+class MethodCopy:
+    """What it takes to make a copy of a method in a worker."""
+
+    method: type[Method]
+    config: dict[str, Any]
+    task: Task
+
+    @classmethod
+    def of(cls, method: Method) -> MethodCopy:
+        return cls(type(method), method.config(), replace(method.task, vlm=None))
+
+    def make(self, state: State) -> Method:
+        made = self.method(**self.config)
+        made.start(self.task)
+        made.load_state_dict(state)
+        return made
+
+
+@dataclass(frozen=True)
 class StreamFacts:
     """All that a worker has to know of a stream; sent once."""
 
@@ -60,14 +83,16 @@ class StreamFacts:
     shuffle_seed: int | None
     precision: Precision = "fp32"
     max_pixels: int = MAX_PIXELS
+    copy: MethodCopy | None = None
 
 
 @dataclass(frozen=True)
 class Range:
     """One piece of work: the batch that begins at a place of the stream.
 
-    ``version`` counts the encoders of the stream; ``facts`` and ``norms`` are references in
-    lists, which Ray leaves alone: a worker fetches them once and not with every call.
+    ``version`` counts the encoders of the stream; ``fit`` tells by which fit of the method the
+    rows are to be answered, if they are. ``facts``, ``norms`` and ``answering`` are references
+    in lists, which Ray leaves alone: a worker fetches them once and not with every call.
     """
 
     stream: str
@@ -77,17 +102,16 @@ class Range:
     norms: list[Any]
     features: bool
     images: bool
+    fit: int | None = None
+    answering: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class ShardRange:
-    """A shard of a round (``engines/rounds.py``) and the method that is to observe it."""
+    """A shard of a round (``engines/rounds.py``)."""
 
     work: Range
     shard: Shard
-    method: type[Method]
-    config: dict[str, Any]
-    task: Task
 
 
 @dataclass(frozen=True)
@@ -101,6 +125,8 @@ class Done:
     pixels: np.ndarray | None
     rejected: tuple[Rejected, ...]
     seconds: float
+    answer: Answer | None = None  # under the fit that the range named
+    fit: int = -1
 
 
 class Worker:
@@ -113,6 +139,7 @@ class Worker:
         self._vlm = None if model is None else model.load()
         self._streams: dict[str, tuple[StreamFacts, Stream]] = {}
         self._encoders: dict[str, tuple[int, Encoder]] = {}
+        self._methods: dict[str, tuple[int, Method]] = {}
 
     def encode(self, work: Range) -> Done:
         began = time.perf_counter()
@@ -129,6 +156,7 @@ class Worker:
             if batch.images is not None and work.images:
                 pixels = batch.images.numpy()
             batch = replace(batch, images=None, features=features)
+        answer = self._answer(work, facts, batch)
         return Done(
             place=work.place,
             after=stream.total if batch is None else batch.next_position,
@@ -137,6 +165,8 @@ class Worker:
             pixels=pixels,
             rejected=tuple(stream.rejected),
             seconds=time.perf_counter() - began,
+            answer=answer,
+            fit=-1 if work.fit is None else work.fit,
         )
 
     def observe(self, given: ShardRange) -> ShardDone:
@@ -145,8 +175,8 @@ class Worker:
         encoder = None if self._vlm is None else self._encoder(given.work, facts.precision)
         if stream.source.kind == "embeddings":
             encoder = None
-        method = given.method(**given.config)
-        method.start(given.task)
+        assert facts.copy is not None
+        method = facts.copy.make(given.shard.snapshot)
         return observe_shard(method, stream, encoder, given.shard)
 
     def process(self) -> int:
@@ -156,6 +186,7 @@ class Worker:
     def forget(self, stream: str) -> None:
         """A stream is over."""
         self._encoders.pop(stream, None)
+        self._methods.pop(stream, None)
         if (found := self._streams.pop(stream, None)) is not None:
             found[0].source.close()
 
@@ -173,6 +204,18 @@ class Worker:
             )
             self._streams[work.stream] = facts, stream
         return self._streams[work.stream]
+
+    def _answer(self, work: Range, facts: StreamFacts, batch: Batch | None) -> Answer | None:
+        """The rows of a batch by a copy of the method, if that was asked for."""
+        if work.fit is None or facts.copy is None or batch is None or batch.features is None:
+            return None
+        fit, method = self._methods.get(work.stream, (None, None))
+        if method is None or fit != work.fit:
+            method = facts.copy.make(_fetched(work.answering))
+            self._methods[work.stream] = work.fit, method
+        assert isinstance(method, AnswersByFit)
+        with one_blas_thread():  # as in the session
+            return method.answer(batch)
 
     def _encoder(self, work: Range, precision: Precision) -> Encoder:
         version, encoder = self._encoders.get(work.stream, (None, None))
