@@ -1,10 +1,11 @@
 """Kill workers and whole nodes of a Ray cluster while a run goes on; compare with the local run.
 
-    python -m faults.cluster [--kills 20] [--seed 0]
+    python -m faults.cluster [--kills 20] [--seed 0] [--method scout]
 
 Several raylets live in this machine (``ray.cluster_utils.Cluster``). Every few moments a worker
 process or a raylet with all its workers dies, or a worker is frozen for a while, which is the
-slowest of stragglers. A lost raylet takes the answers in its object store with it.
+slowest of stragglers. All answers, however small, lie in the object store of the node that made
+them: a lost raylet takes those with it that were not fetched yet.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from typing import Any
 import numpy as np
 
 from ttgcd.engines.folder import run_to_folder
-from ttgcd.methods.base import Task
+from ttgcd.methods.base import Method, Task
 from ttgcd.methods.pact import Pact
+from ttgcd.methods.scout import Scout
 from ttgcd.streams.base import Rejection, Source
 from ttgcd.streams.stream import Stream
 from ttgcd.testing.model import TinyVLM, image_world
@@ -46,6 +48,7 @@ class Losses:
     kills: Counter[str] = field(default_factory=Counter)
     runs: int = 0
     repeated: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
     replaced: int = 0
     other_bytes: list[str] = field(default_factory=list)
 
@@ -60,6 +63,8 @@ class Losses:
             f"workers replaced, {self.repeated} ranges asked for again, {self.bad} files with "
             "other bytes"
         )
+        errors = ", ".join(f"{count} {name}" for name, count in sorted(self.errors.items()))
+        yield f"       what the driver heard of it: {errors}"
         yield from (f"       {name} differs" for name in self.other_bytes[:10])
 
 
@@ -91,6 +96,7 @@ def campaign(
     seed: int = 0,
     images: int = 3000,
     seconds: float = 0.004,
+    method: str = "scout",
     tell: Callable[[str], None] = lambda line: None,
 ) -> Losses:
     """Runs on two workers, each disturbed until it ends, until ``kills`` losses were caused."""
@@ -98,13 +104,15 @@ def campaign(
 
     from ttgcd.engines.cluster.pool import EncoderPool, model_of, require_ray
 
+    # Or small answers would come with the reply. Ray reads no name in capitals.
+    os.environ["RAY_max_direct_call_object_size"] = "0"  # noqa: SIM112
     ray = require_ray()
     vlm = TinyVLM(0)
     known = ("red", "green", "blue")
     anchors = vlm.encode_texts([f"a photo of a {name}." for name in known]).numpy()
     task = Task(known=known, anchors=anchors, novel=2, vlm=vlm)
     losses, rng = Losses(), random.Random(seed)
-    _run(work / "local", task, SlowPictures(images, 0.0), None)
+    _run(work / "local", method, task, SlowPictures(images, 0.0), None)
     source = SlowPictures(images, seconds)
     cluster = Cluster(
         initialize_head=True,
@@ -121,9 +129,11 @@ def campaign(
             pool.processes()
             while losses.kills.total() < kills:
                 killer = _Killer(cluster, nodes, rng, losses, kills)
-                stream = _run(work / f"run-{losses.runs}", task, source, pool, killer)
+                out = work / f"run-{losses.runs}"
+                stream = _run(out, method, task, source, pool, killer)
                 losses.runs += 1
                 losses.repeated += stream.repeated
+                losses.errors += stream.losses
                 for name in _FILES:
                     here = (work / f"run-{losses.runs - 1}" / name).read_bytes()
                     if here != (work / "local" / name).read_bytes():
@@ -136,8 +146,16 @@ def campaign(
     return losses
 
 
-def _run(out: Path, task: Task, source: Source, pool: Any, progress: Any = None) -> Any:
-    method = Pact(warmup=128, epochs=2, optimiser="adam", realign_batch_size=32)
+def _method(name: str) -> Method:
+    if name == "scout":
+        return Scout(warmup=128, growth=2.0, restarts=2, fresh_restarts=1, words=0)
+    return Pact(warmup=128, epochs=2, optimiser="adam", realign_batch_size=32)
+
+
+def _run(
+    out: Path, name: str, task: Task, source: Source, pool: Any, killer: _Killer | None = None
+) -> Any:
+    method = _method(name)
     made = []
 
     def make(place: int, index: int) -> Stream:
@@ -150,7 +168,7 @@ def _run(out: Path, task: Task, source: Source, pool: Any, progress: Any = None)
             made.append(PooledStream(source, method, pool, _BATCH, 5, place, index, 1.0))
         return made[-1]
 
-    run_to_folder(method, task, make, out, {"input": source.fingerprint()}, progress=progress)
+    run_to_folder(method, task, make, out, {"input": source.fingerprint()}, progress=killer)
     return made[-1]
 
 
@@ -228,6 +246,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m faults.cluster")
     parser.add_argument("--kills", type=int, default=20, help="losses (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--method", choices=("scout", "pact"), default="scout")
     parser.add_argument("--images", type=int, default=3000, help="of each run")
     args = parser.parse_args()
     begun = time.monotonic()
@@ -236,7 +255,9 @@ def main() -> int:
         print(f"{time.monotonic() - begun:7.0f} s  {line}", file=sys.stderr, flush=True)
 
     with tempfile.TemporaryDirectory() as work:
-        losses = campaign(args.kills, Path(work), args.seed, args.images, tell=tell)
+        losses = campaign(
+            args.kills, Path(work), args.seed, args.images, method=args.method, tell=tell
+        )
     print("\n".join(losses.lines()))
     print(f"faults: {losses.bad} in {time.monotonic() - begun:.0f} s")
     return 1 if losses.bad else 0

@@ -8,10 +8,12 @@ import sys
 import pytest
 
 
-def test_lost_workers_and_raylets_leave_no_trace():
+@pytest.mark.parametrize("method", ["scout", "pact"])
+def test_lost_workers_and_raylets_leave_no_trace(method):
     pytest.importorskip("ray", reason="needs the extra 'ray'")
+    size = ("--kills", "3", "--images", "1200", "--seed", "4")
     done = subprocess.run(
-        [sys.executable, "-m", "faults.cluster", "--kills", "3", "--images", "1200", "--seed", "4"],
+        [sys.executable, "-m", "faults.cluster", *size, "--method", method],
         capture_output=True,
         text=True,
         timeout=600,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import statistics
 import time
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -82,6 +82,7 @@ class PooledStream(Stream):
         self.pool = pool
         self.patience = patience
         self.repeated = 0  # ranges that were asked for again, for whatever reason
+        self.losses: Counter[str] = Counter()  # workers and answers that were lost, by Ray's error
         self._method = method
         self._seed = shuffle_seed
         self._name = uuid.uuid4().hex
@@ -269,6 +270,7 @@ class PooledStream(Stream):
                 self.pool.answered(ticket)
                 raise error.cause if isinstance(error.cause, InputError) else error from None
             except ray.exceptions.RayError as error:  # the worker, its node or its answer is gone
+                self.losses[type(error).__name__] += 1
                 self.pool.failed(ticket)
                 self._lost(place, ticket, error)
                 continue
