@@ -1,32 +1,32 @@
 """What throughput mode costs in accuracy: `--sync-every n` beside the exact engine.
 
-    python benchmarks/sync_every.py [--batch-size 16] [--seeds 3] [--only icons|drift]
+    python benchmarks/sync_every.py --features FOLDER [--seeds 3] [--only iconshift|cifar10-c|drift]
 
-IconShift (all domains, the embedded model) and a generated stream of 200,000 embeddings of 100
-classes whose directions drift. The shards of a round are observed one after the other in this
-process: answers depend on the shards, not on the workers. Re-alignment is shared by all rows.
+PACT without re-alignment on the features of IconShift and CIFAR-10-C under the embedded model (as
+`benchmarks/discovery.py run --features FOLDER` keeps them), and on a generated stream of 200,000
+embeddings of 100 classes whose directions drift. The shards of a round are observed one after the
+other in this process: answers depend on the shards, not on the workers. Scout has no such table:
+its workers answer from the last fit, and the answers are those of the exact engine.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from ttgcd.bench.encodings import keeping_encodings
-from ttgcd.datasets import load_benchmark
 from ttgcd.engines.local import run
 from ttgcd.engines.rounds import RoundStream, Shard, ShardDone, observe_shard
 from ttgcd.evaluation import score_stream
-from ttgcd.methods.base import Caller, Task
+from ttgcd.methods.base import Task
 from ttgcd.methods.pact import Pact
 from ttgcd.streams.arrays import open_array
 from ttgcd.streams.base import Source
 from ttgcd.streams.stream import Stream
-from ttgcd.vlm import load_vlm
-from ttgcd.vlm.anchors import text_anchors
 
 
 @dataclass(frozen=True)
@@ -36,28 +36,25 @@ class World:
     task: Task
     batch_size: int
     warmup: int
-    caller: Caller
     shuffled: bool = True
 
 
 def answers(world: World, shards: int, sync_every: int) -> np.ndarray:
     """All, Known and Novel accuracy in percent; no shards is the exact engine."""
     task, source = world.task, world.source
-    preprocess = None if task.vlm is None else task.vlm.preprocess
     method = Pact(warmup=world.warmup)
 
     def open_stream() -> Stream:
         seed = task.seed if world.shuffled else None
-        return Stream(source, preprocess, world.batch_size, seed, workers=0)
+        return Stream(source, None, world.batch_size, seed, workers=0)
 
     def observe(given: Sequence[Shard]) -> list[ShardDone]:
-        encoder = None if task.vlm is None else task.encoder(method.norms())
-        return [observe_shard(copy(method, task), open_stream(), encoder, s) for s in given]
+        return [observe_shard(copy(method, task), open_stream(), None, s) for s in given]
 
     stream: Stream = open_stream()
     if shards:
         stream = RoundStream(stream, method, observe, shards, sync_every)
-    result = run(method, task, stream, caller=world.caller)
+    result = run(method, task, stream)
     scores = score_stream(result.category, world.labels[result.positions], task.n_known)
     return 100 * np.array([scores.all, scores.known, scores.novel])
 
@@ -68,18 +65,21 @@ def copy(method: Pact, task: Task) -> Pact:
     return made
 
 
-def icons(batch_size: int, warmup: int, seeds: int) -> list[World]:
-    vlm = keeping_encodings(load_vlm("mini"))
-    benchmark = load_benchmark("iconshift", None)
-    anchors = text_anchors(vlm, benchmark.known)
+def kept(folder: Path, benchmark: str, seeds: int) -> list[World]:
+    """The streams of a benchmark, from the features that were kept of them."""
+    files = sorted(folder.glob(f"{benchmark}-*.npz"))
+    if not files:
+        raise SystemExit(f"no features of {benchmark} in {folder}: see benchmarks/discovery.py")
+    batch_size, warmup = (64, 1024) if benchmark == "cifar10-c" else (16, 256)
     worlds = []
-    for stream in benchmark.streams:
-        source, labels = benchmark.open_stream(stream)
-        for seed in range(seeds):
-            task = Task(benchmark.known, anchors, len(benchmark.novel), vlm=vlm, seed=seed)
-            caller = Caller()
-            caller.realigned = {}
-            worlds.append(World(source, labels, task, batch_size, warmup, caller))
+    for file, seed in itertools.product(files, range(seeds)):
+        with np.load(file) as saved:
+            anchors, labels = saved["anchors"], saved["labels"]
+            known = tuple(f"class {k}" for k in range(len(anchors)))
+            novel = int(labels.max()) + 1 - len(known)
+            task = Task(known, anchors, novel, logit_scale=float(saved["scale"]), seed=seed)
+            source = open_array(saved["features"])
+            worlds.append(World(source, labels, task, batch_size, warmup))
     return worlds
 
 
@@ -96,7 +96,7 @@ def drifting(seed: int, count: int = 200_000, classes: int = 100, dim: int = 64)
     rows = centres + 0.14 * rng.normal(size=(count, dim))
     known = tuple(f"thing {k}" for k in range(classes // 2))
     task = Task(known, start[: len(known)].astype(np.float32), classes - len(known), seed=seed)
-    return World(open_array(rows.astype(np.float32)), labels, task, 128, 1024, Caller(), False)
+    return World(open_array(rows.astype(np.float32)), labels, task, 128, 1024, False)
 
 
 def table(title: str, worlds: list[World], grid: list[tuple[int, int]]) -> None:
@@ -122,20 +122,20 @@ def _line(shards: str, sync_every: str, found: np.ndarray, exact: np.ndarray) ->
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--batch-size", type=int, default=16, help="on IconShift")
-    parser.add_argument("--warmup", type=int, default=256, help="on IconShift")
+    parser.add_argument("--features", type=Path, help="folder of kept features")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--only", choices=("icons", "drift"))
+    parser.add_argument("--only", choices=("iconshift", "cifar10-c", "drift"))
     args = parser.parse_args()
-    if args.only != "drift":
-        worlds = icons(args.batch_size, args.warmup, args.seeds)
-        grid = [(shards, n) for shards in (2, 8) for n in (1, 4, 16)]
-        table(f"IconShift, {len(worlds)} streams, batches of {args.batch_size}", worlds, grid)
-    if args.only == "icons":
-        return
-    far = [drifting(seed) for seed in range(args.seeds)]
-    grid = [(shards, n) for shards in (2, 16, 128) for n in (1, 8)]
-    table(f"200,000 drifting embeddings, {len(far)} seeds, batches of 128", far, grid)
+    for benchmark in ("iconshift", "cifar10-c"):
+        if args.only not in (None, benchmark):
+            continue
+        worlds = kept(args.features, benchmark, args.seeds)
+        title = f"{benchmark}, {len(worlds)} streams and seeds, batches of {worlds[0].batch_size}"
+        table(title, worlds, [(shards, n) for shards in (2, 8) for n in (1, 4, 16)])
+    if args.only in (None, "drift"):
+        far = [drifting(seed) for seed in range(args.seeds)]
+        grid = [(shards, n) for shards in (2, 16, 128) for n in (1, 8)]
+        table(f"200,000 drifting embeddings, {len(far)} seeds, batches of 128", far, grid)
 
 
 if __name__ == "__main__":
