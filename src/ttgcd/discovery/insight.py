@@ -15,6 +15,7 @@ import numpy as np
 
 from ttgcd.engines.features import KeptFeatures
 from ttgcd.engines.folder import FEATURES
+from ttgcd.engines.table import WRITTEN
 from ttgcd.prototypes.confidence import confidence, shipped
 from ttgcd.prototypes.naming import GroupNames, name_groups
 from ttgcd.prototypes.questions import Question, next_questions
@@ -117,7 +118,7 @@ def add_confidence(
     def write(file: IO[bytes]) -> None:
         writer: pq.ParquetWriter | None = None
         for group in groups():
-            writer = writer or pq.ParquetWriter(file, group.schema, compression="zstd")
+            writer = writer or pq.ParquetWriter(file, group.schema, **WRITTEN)
             writer.write_table(group, row_group_size=group.num_rows)
         if writer is not None:
             writer.close()

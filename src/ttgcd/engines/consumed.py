@@ -27,8 +27,8 @@ class Consumed:
         """Everything before ``place`` has been read."""
         source = self._stream.source
         read = self._stream.order[self.place : max(place, self.place)].tolist()
-        lines = [f"{source.id(position)}\0{source.signature(position)}\n" for position in read]
-        self._hash.update("".join(lines).encode())
+        if read:
+            self._hash.update(source.signed(read))
         self.place = max(place, self.place)
 
     def values(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,8 @@ from ttgcd.streams.base import Batch
 
 _DTYPE = np.dtype("<f2")
 _HEADER = 128  # bytes in front of the rows, enough for any shape
+_AT_ONCE = 4 * 2**20  # bytes that are written together
+_CACHED = 256  # rows that are normalised at once: few enough for a processor's cache
 
 
 class FeaturesInMemory:
@@ -66,6 +69,9 @@ class FeatureFile:
         self.path = path
         self.count = 0
         self.dim: int | None = None
+        self._held: list[np.ndarray] = []  # consecutive rows that are not in the file yet
+        self._first = self._next = 0  # the stream indexes that they begin and end at
+        self._lock = threading.RLock()  # earlier rows are read while later ones are written
 
     def write(self, batch: Batch | None, rows: Answer) -> None:
         if rows.features is None or not len(rows):
@@ -74,22 +80,43 @@ class FeatureFile:
             self.dim = rows.features.shape[1]
         data = np.ascontiguousarray(rows.features, _DTYPE)
         index = rows.index
+        breaks = np.flatnonzero(index[1:] - index[:-1] != 1) + 1
+        with self._lock:
+            for begin, end in zip([0, *breaks], [*breaks, len(index)]):
+                self._hold(int(index[begin]), data[begin:end])
+        self.count = max(self.count, int(index.max()) + 1)
+
+    def _hold(self, at: int, data: np.ndarray) -> None:
+        """Rows that follow each other are written together."""
+        if at != self._next:
+            self._flush()
+        if not self._held:
+            self._first = at
+        self._held.append(data)
+        self._next = at + len(data)
+        if (self._next - self._first) * data.shape[1] * _DTYPE.itemsize >= _AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        with self._lock:
+            if self._held:
+                data, self._held = np.concatenate(self._held), []
+                self._put(data)
+
+    def _put(self, data: np.ndarray) -> None:
         with writing(self.path.parent):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
             try:
-                # Runs of consecutive rows are written at once.
-                breaks = np.flatnonzero(np.diff(index) != 1) + 1
-                for begin, end in zip([0, *breaks], [*breaks, len(index)]):
-                    at = _HEADER + int(index[begin]) * data.shape[1] * _DTYPE.itemsize
-                    _write_all(handle, data[begin:end].tobytes(), at)
+                at = _HEADER + self._first * data.shape[1] * _DTYPE.itemsize
+                _write_all(handle, data.data.cast("B"), at)
             finally:
                 os.close(handle)
-        self.count = max(self.count, int(index.max()) + 1)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Unit features of a range of samples."""
         assert self.dim is not None
+        self._flush()
         stop = min(stop, self.count)
         width = self.dim * _DTYPE.itemsize
         with open(self.path, "rb") as file:
@@ -103,6 +130,7 @@ class FeatureFile:
         """Put the whole as an ``.npy`` file at ``path``; it can be done again."""
         if self.dim is None:
             return
+        self._flush()
         with writing(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.exists():
@@ -116,6 +144,7 @@ class FeatureFile:
     # -- memory -------------------------------------------------------------------------------
 
     def state(self) -> State:
+        self._flush()
         if self.path.exists():
             with open(self.path, "rb") as file:
                 os.fsync(file.fileno())
@@ -123,6 +152,7 @@ class FeatureFile:
 
     def load(self, state: State) -> None:
         self.count, self.dim = state.values["count"], state.values["dim"]
+        self._held, self._first, self._next = [], 0, 0
         least = 0 if self.dim is None else _HEADER + self.count * self.dim * _DTYPE.itemsize
         if least and (not self.path.exists() or self.path.stat().st_size < least):
             raise InputError(f"{str(self.path)!r} is damaged. Start again with `overwrite=True`")
@@ -156,18 +186,26 @@ class KeptFeatures:
         order = np.argsort(wanted, kind="stable")
         ordered = wanted[order]
         breaks = np.flatnonzero(np.diff(ordered) > 1) + 1
-        for begin, end in zip([0, *breaks], [*breaks, len(ordered)]):
-            if begin < end:
-                first, last = int(ordered[begin]), int(ordered[end - 1])
-                found[order[begin:end]] = self._read(first, last + 1)[ordered[begin:end] - first]
+        with open(self.path, "rb", buffering=0) as file:
+            for begin, end in zip([0, *breaks], [*breaks, len(ordered)]):
+                if begin < end:
+                    first, last = int(ordered[begin]), int(ordered[end - 1])
+                    stretch = self._rows(file, first, last + 1)
+                    found[order[begin:end]] = stretch[ordered[begin:end] - first]
         return found
 
     def _read(self, start: int, stop: int) -> np.ndarray:
+        with open(self.path, "rb", buffering=0) as file:
+            return self._rows(file, start, stop)
+
+    def _rows(self, file: io.FileIO, start: int, stop: int) -> np.ndarray:
         width = self.shape[1] * _DTYPE.itemsize
-        with open(self.path, "rb") as file:
-            file.seek(self._offset + start * width)
-            data = file.read((stop - start) * width)
-        return np.frombuffer(data, _DTYPE).reshape(-1, self.shape[1])
+        file.seek(self._offset + start * width)
+        data = bytearray((stop - start) * width)
+        room = memoryview(data)
+        while len(room) and (count := file.readinto(room)):
+            room = room[count:]
+        return np.frombuffer(data, _DTYPE, len(data) // _DTYPE.itemsize).reshape(-1, self.shape[1])
 
 
 def _put_beside(path: Path, place: Path) -> None:
@@ -185,12 +223,15 @@ def _put_beside(path: Path, place: Path) -> None:
 def _unit(rows: np.ndarray) -> np.ndarray:
     """Half precision is not exactly of unit length."""
     values = rows.astype(np.float32)
-    lengths = np.linalg.norm(values, axis=1, keepdims=True)
-    return np.divide(values, lengths, out=values, where=lengths > 0)
+    for begin in range(0, len(values), _CACHED):
+        part = values[begin : begin + _CACHED]
+        lengths = np.linalg.norm(part, axis=1, keepdims=True)
+        lengths[lengths == 0] = 1
+        part /= lengths
+    return values
 
 
-def _write_all(handle: int, data: bytes, at: int) -> None:
-    room = memoryview(data)
+def _write_all(handle: int, room: memoryview, at: int) -> None:
     while len(room):
         written = os.pwrite(handle, room, at)
         room, at = room[written:], at + written

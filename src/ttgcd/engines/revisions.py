@@ -27,7 +27,7 @@ _ROW = np.dtype(
     ]
 )
 #: Revisions that wait in memory before they become a file.
-WAITING = 262_144
+WAITING = 65_536
 
 
 class RevisionLog:
@@ -37,7 +37,9 @@ class RevisionLog:
         self.folder = folder
         self._most = waiting
         self._files: list[str] = []  # sha256 of each
+        self._reach: list[tuple[int, int]] = []  # first and last index in each
         self._waiting: list[np.ndarray] = []
+        self._count = 0
 
     def add(self, rows: Answer) -> None:
         if not len(rows):
@@ -46,20 +48,23 @@ class RevisionLog:
         for name in _ROW.names or ():
             said[name] = getattr(rows, "category" if name == "first" else name)
         self._waiting.append(said)
-        if sum(map(len, self._waiting)) >= self._most:
+        self._count += len(said)
+        if self._count >= self._most:
             self._flush()
 
     def _flush(self) -> None:
         if not self._waiting:
             return
         buffer = io.BytesIO()
-        np.save(buffer, _last_words(np.concatenate(self._waiting)))
+        said = _last_words(np.concatenate(self._waiting))
+        np.save(buffer, said)
         data = buffer.getvalue()
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             write_atomic(self._path(len(self._files)), data)
         self._files.append(hashlib.sha256(data).hexdigest())
-        self._waiting = []
+        self._reach.append(_reach(said))
+        self._waiting, self._count = [], 0
 
     def _path(self, number: int) -> Path:
         return self.folder / f"revisions-{number:06d}.npy"
@@ -67,7 +72,9 @@ class RevisionLog:
     def between(self, start: int, stop: int) -> Iterator[np.ndarray]:
         """What was said about the rows from ``start`` to before ``stop``, oldest first."""
         self._flush()
-        for number in range(len(self._files)):
+        for number, (first, last) in enumerate(self._reach):
+            if last < start or first >= stop:
+                continue
             said = np.load(self._path(number), mmap_mode="r", allow_pickle=False)
             begin, end = np.searchsorted(said["index"], [start, stop])
             yield np.array(said[begin:end])
@@ -81,7 +88,7 @@ class RevisionLog:
     def load(self, state: State) -> None:
         """Go on from ``state``; files written after it are removed."""
         self._files = list(state.values["revisions"])
-        self._waiting = []
+        self._waiting, self._count, self._reach = [], 0, []
         for number, digest in enumerate(self._files):
             path = self._path(number)
             try:
@@ -93,6 +100,7 @@ class RevisionLog:
                 ) from None
             if hashlib.sha256(data).hexdigest() != digest:
                 raise InputError(f"{str(path)!r} is damaged. Start again with `overwrite=True`")
+            self._reach.append(_reach(np.load(io.BytesIO(data), allow_pickle=False)))
         self.remove(len(self._files))
 
     def remove(self, first: int = 0) -> None:
@@ -105,8 +113,14 @@ class RevisionLog:
                         (self.folder / name).unlink()
 
 
+def _reach(said: np.ndarray) -> tuple[int, int]:
+    return int(said["index"][0]), int(said["index"][-1])
+
+
 def _last_words(said: np.ndarray) -> np.ndarray:
     """One row an index, the last that was said, ordered by index."""
+    if (said["index"][1:] > said["index"][:-1]).all():
+        return said
     order = np.argsort(said["index"], kind="stable")
     ordered = said[order]
     last = np.append(ordered["index"][1:] != ordered["index"][:-1], True)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -24,10 +25,12 @@ from ttgcd.prototypes.count import CountEstimate, estimate_novel_count
 from ttgcd.storage.finite import finite_rows
 from ttgcd.storage.state import State
 from ttgcd.streams.base import Batch
-from ttgcd.vlm.encoder import Encoder
+
+if TYPE_CHECKING:
+    from ttgcd.vlm.encoder import Encoder  # streams of embeddings do without torch
 
 #: Rows that are revised together when a method asks to answer for all samples again.
-REVISED_AT_ONCE = 8192
+REVISED_AT_ONCE = 4096
 
 
 class Sink(Protocol):
@@ -194,14 +197,24 @@ class Session:
     def _reassign(self) -> None:
         if self.store is None:
             return  # answers on arrival are all that this caller can keep
-        seen = self.method.seen
-        for start in range(self.first, seen, REVISED_AT_ONCE):
-            with self._timed("method"):
-                stop = min(start + REVISED_AT_ONCE, seen)
-                answer = self.method.revise(
-                    start, self.store.read(start - self.first, stop - self.first)
-                )
-            self._tell(None, answer)
+        seen, store = self.method.seen, self.store
+
+        def read(start: int) -> np.ndarray:
+            stop = min(start + REVISED_AT_ONCE, seen)
+            return store.read(start - self.first, stop - self.first)
+
+        starts = range(self.first, seen, REVISED_AT_ONCE)
+        with ThreadPoolExecutor(1) as reader:  # one block ahead
+            coming = reader.submit(read, starts[0]) if starts else None
+            for start in starts:
+                assert coming is not None
+                with self._timed("input"):
+                    features = coming.result()
+                if start + REVISED_AT_ONCE < seen:
+                    coming = reader.submit(read, start + REVISED_AT_ONCE)
+                with self._timed("method"):
+                    answer = self.method.revise(start, features)
+                self._tell(None, answer)
 
     def _tell(self, batch: Batch | None, answer: Answer) -> None:
         if self.first:  # sinks count from the beginning of this stream

@@ -29,8 +29,13 @@ if TYPE_CHECKING:
 
 FORMAT = "ttgcd.assignments/1"
 ROWS_PER_GROUP = 65_536
+#: How the table is written: no id comes twice, so a dictionary of them would only cost time.
+WRITTEN: dict[str, Any] = {
+    "compression": "zstd",
+    "use_dictionary": ["category", "kind", "name", "batch", "revised"],
+}
 #: Open rows beyond which they are put on disk although they may still be revised.
-MOST_OPEN = 4 * ROWS_PER_GROUP
+MOST_OPEN = ROWS_PER_GROUP
 _UNANSWERED = -1
 _COLUMNS: dict[str, Any] = {
     "category": np.int64,
@@ -105,6 +110,9 @@ class AssignmentTable:
         if len(rows) and (rows.index.min() < 0 or rows.index.max() >= self.samples):
             raise RuntimeError("the method answers for samples that are unknown")
         on_disk = rows.index < self._base
+        if on_disk.all():
+            self._revisions.add(rows)
+            return
         if on_disk.any():
             self._revisions.add(rows.at(on_disk))
             rows = rows.at(~on_disk)
@@ -128,9 +136,8 @@ class AssignmentTable:
             return
         rows = {name: pa.array(column[:count]) for name, column in self._rows.items()}
         buffer = io.BytesIO()
-        pq.write_table(
-            pa.table({"id": pa.array(self._ids, pa.string()), **rows}), buffer, compression="zstd"
-        )
+        part = pa.table({"id": pa.array(self._ids, pa.string()), **rows})
+        pq.write_table(part, buffer, compression="lz4", use_dictionary=False)
         data = buffer.getvalue()
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -173,7 +180,7 @@ class AssignmentTable:
         self.close_part()
 
         def merge(file: IO[bytes]) -> None:
-            with pq.ParquetWriter(file, schema(), compression="zstd") as writer:
+            with pq.ParquetWriter(file, schema(), **WRITTEN) as writer:
                 for group in self._groups():
                     writer.write_table(group, row_group_size=self.rows_per_group)
 

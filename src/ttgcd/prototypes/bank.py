@@ -18,9 +18,14 @@ def weighted_sums(
     features: np.ndarray, labels: np.ndarray, weights: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sum of weights * features and sum of weights for each label 0..count-1."""
-    one_hot = np.zeros((count, len(labels)), dtype=np.float64)
-    one_hot[labels, np.arange(len(labels))] = weights
-    return one_hot @ features.astype(np.float64), one_hot.sum(axis=1)
+    sums = np.zeros((count, features.shape[1]), np.float64)
+    order = np.argsort(labels, kind="stable")
+    ordered = labels[order]
+    begins = np.flatnonzero(np.diff(ordered, prepend=-1))
+    if len(begins):
+        parts = features[order] * np.asarray(weights, np.float64)[order, None]
+        sums[ordered[begins]] = np.add.reduceat(parts, begins, axis=0)
+    return sums, np.bincount(labels, weights, minlength=count)
 
 
 @dataclass
@@ -129,6 +134,8 @@ class PrototypeBank:
 
 def _move(prototypes: np.ndarray, sums: np.ndarray, rate: float) -> np.ndarray:
     """normalise((1 - rate) * prototype + rate * normalise(sum)) where a sum is not zero."""
-    supported = np.any(sums != 0, axis=1, keepdims=True)
-    moved = normalise((1.0 - rate) * prototypes.astype(np.float64) + rate * normalise(sums))
-    return np.where(supported, moved, prototypes).astype(np.float32)
+    supported = np.flatnonzero((sums != 0).any(axis=1))
+    after = prototypes.astype(np.float32)
+    here = prototypes[supported].astype(np.float64)
+    after[supported] = normalise((1.0 - rate) * here + rate * normalise(sums[supported]))
+    return after

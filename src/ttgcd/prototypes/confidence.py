@@ -100,6 +100,8 @@ class StreamFacts:
         self.sizes = np.bincount(at)
         self.sums = np.zeros((len(self.ids), rows.shape[1]))
         np.add.at(self.sums, at, rows.astype(np.float64))
+        self._directions = normalise(self.sums).astype(np.float32)
+        self._lengths = np.linalg.norm(self.sums, axis=1)
         text = (text - self.text_mean) / self.text_scale
         labels = text.argmax(axis=1)
         told = np.zeros((len(self.ids), len(anchors)))
@@ -118,15 +120,22 @@ class StreamFacts:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Cosine to the own category without the sample itself, and how much nearer that is than
         the nearest other one (for novel answers: the nearest known one)."""
-        n_known = len(self.anchors)
-        cosines = rows @ normalise(self.sums).astype(np.float32).T
-        cosines[np.arange(len(rows)), at] = -1.0
+        n_known, every = len(self.anchors), np.arange(len(rows))
+        dots = rows @ self._directions.T  # cosines to all categories, the own one put aside
+        own = dots[every, at].astype(np.float64) * self._lengths[at]
+        dots[every, at] = -1.0
         novel = self.ids[at] >= n_known
-        known = self.ids < n_known
-        nearest = cosines.max(axis=1, initial=-1.0)
-        nearest[novel] = cosines[novel][:, known].max(axis=1, initial=-1.0)
-        rest = self.sums[at] - rows if inside else self.sums[at]
-        near = np.einsum("nd,nd->n", rows, normalise(rest))
+        nearest = dots.max(axis=1, initial=-1.0)
+        if novel.any():
+            nearest[novel] = dots[novel][:, self.ids < n_known].max(axis=1, initial=-1.0)
+        if not inside:
+            near = own / np.maximum(self._lengths[at], 1e-12)
+            return near, near - nearest
+        # v . (S - v) / |S - v|, from v . S, |S| and |v| alone.
+        square = np.einsum("nd,nd->n", rows, rows).astype(np.float64)
+        rest = np.maximum(self._lengths[at] ** 2 - 2 * own + square, 0.0)
+        alone = rest < 1e-6 * np.maximum(square, 1e-12)
+        near = np.where(alone, 0.0, (own - square) / np.sqrt(np.where(alone, 1.0, rest)))
         return near, near - nearest
 
     def signs(
@@ -136,12 +145,16 @@ class StreamFacts:
         ``inside`` when the rows are of the stream itself and not further ones."""
         rows, n_known = features.astype(np.float32), len(self.anchors)
         text = (rows @ self.anchors.T - self.text_mean) / self.text_scale
-        best = text.max(axis=1)
-        second = np.partition(text, -2, axis=1)[:, -2] if n_known > 1 else np.zeros(len(rows))
+        first = text.argmax(axis=1)
+        every = np.arange(len(rows))
+        best, second = text[every, first], np.zeros(len(rows), np.float32)
         at = np.searchsorted(self.ids, categories)
         at = np.minimum(at, len(self.ids) - 1)  # a category that the sample missed: any will do
         known = categories < n_known
-        own = text[np.arange(len(rows)), np.where(known, categories, 0)]
+        own = text[every, np.where(known, categories, 0)]
+        if n_known > 1:
+            text[every, first] = -np.inf
+            second = text.max(axis=1)
         near, gap = self._near(rows, at, inside)
         near = (near - self.near_mean) / self.near_scale
         gap = gap / self.gap_scale

@@ -17,8 +17,30 @@ class Reservoir:
         if capacity < 1:
             raise ValueError(f"a reservoir of {capacity} rows")
         self.capacity, self.seed, self.seen = capacity, seed, 0
-        self.rows = np.zeros((0, 0), np.float32)
-        self.index = np.zeros(0, np.int64)  # place of every row in the stream, ascending
+        self._rows = np.zeros((0, 0), np.float32)
+        self._index = np.zeros(0, np.int64)
+        self._worst: np.uint64 | None = None  # priority of the last row kept, once it is full
+        # Rows that came since: taking in a batch must not cost a copy of the reservoir.
+        self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
+        self._count = 0
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The rows kept, in stream order."""
+        self._settle()
+        return self._rows
+
+    @property
+    def index(self) -> np.ndarray:
+        """Place of every row in the stream, ascending."""
+        self._settle()
+        return self._index
+
+    def load(self, rows: np.ndarray, index: np.ndarray, seen: int) -> None:
+        """Go on with what another reservoir kept."""
+        self._rows, self._index, self.seen = rows, index, seen
+        self._waiting, self._count, self._worst = [], 0, None
+        self._settle()
 
     def add(self, rows: np.ndarray) -> None:
         """Take in the next rows of the stream."""
@@ -26,21 +48,29 @@ class Reservoir:
             return
         index = np.arange(self.seen, self.seen + len(rows))
         self.seen += len(rows)
-        if not len(self.index):
-            self.rows = rows[:0]
-        if len(self.index) >= self.capacity:
-            # Most rows of a long stream are not kept: do not copy the reservoir for those.
-            worst = priority(self.index, self.seed).max()
-            wanted = priority(index, self.seed) < worst
-            rows, index = rows[wanted], index[wanted]
-            if not len(index):
+        if self._worst is not None:  # most rows of a long stream are not kept
+            wanted = priority(index, self.seed) < self._worst
+            if not wanted.any():
                 return
-        self.rows = np.concatenate([self.rows, rows.astype(np.float32, copy=False)])
-        self.index = np.concatenate([self.index, index])
-        if len(self.index) > self.capacity:
-            order = np.argsort(priority(self.index, self.seed), kind="stable")
+            rows, index = rows[wanted], index[wanted]
+        self._waiting.append((rows.astype(np.float32), index))
+        self._count += len(index)
+        if self._count > max(1024, self.capacity // 8):
+            self._settle()
+
+    def _settle(self) -> None:
+        """Let go of what has too high a priority."""
+        if self._waiting:
+            held = [] if not len(self._index) else [self._rows]
+            self._rows = np.concatenate([*held, *(rows for rows, _ in self._waiting)])
+            self._index = np.concatenate([self._index, *(index for _, index in self._waiting)])
+            self._waiting, self._count = [], 0
+        if len(self._index) > self.capacity:
+            order = np.argsort(priority(self._index, self.seed), kind="stable")
             kept = np.sort(order[: self.capacity])
-            self.rows, self.index = self.rows[kept], self.index[kept]
+            self._rows, self._index = self._rows[kept], self._index[kept]
+        if len(self._index) == self.capacity:
+            self._worst = priority(self._index, self.seed).max()
 
 
 def priority(index: np.ndarray, seed: int) -> np.ndarray:

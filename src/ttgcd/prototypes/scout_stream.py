@@ -235,8 +235,7 @@ class Scout:
 
     def load(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
         """Go on from ``arrays`` and ``values``."""
-        self.reservoir.rows, self.reservoir.index = arrays["rows"], arrays["index"]
-        self.reservoir.seen = int(values["seen"])
+        self.reservoir.load(arrays["rows"], arrays["index"], int(values["seen"]))
         self.words = arrays["words"]
         self.recent.sums, self.recent.counts = arrays["recent.sums"], arrays["recent.counts"]
         self.changes, self.changed = list(values["changes"]), bool(values["changed"])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from ttgcd.prototypes.calibration import Standard
-from ttgcd.prototypes.partition import Partition, from_seeds
+from ttgcd.prototypes.partition import Partition, from_seeds, smooth
 from ttgcd.prototypes.text_evidence import Texts, confident
 
 #: Agreement above chance at which the names are trusted fully.
@@ -49,8 +50,8 @@ def agreement(
     """Cluster ``mapped`` (f of the rows) twice without any text bonus: once from the samples that
     the names are sure of, once from those that the same names are sure of after a fixed random
     rotation, which keeps their mutual angles and loses their meaning."""
-    d = texts.anchors.shape[1]
-    turn = np.linalg.qr(np.random.default_rng(_TURN).normal(size=(d, d)))[0].astype(np.float32)
+    turn = _rotation(texts.anchors.shape[1])
+    smoothed = smooth(mapped)
     found = []
     for turned, anchors in enumerate((texts.anchors, texts.anchors @ turn)):
         logits = Standard.of(rows, anchors)(rows)
@@ -59,8 +60,15 @@ def agreement(
         keep = confident(says, gate, len(anchors), share)
         rng = np.random.default_rng((*seed, turned))
         none = np.zeros((len(rows), len(anchors) + novel), np.float32)
-        clusters: Partition = from_seeds(mapped, says, keep, none, len(anchors), 0.0, 2, rng)
+        clusters: Partition = from_seeds(mapped, says, keep, none, len(anchors), 0.0, 2, rng, smoothed)
         known = clusters.labels < len(anchors)
         same = float((says == clusters.labels)[known].mean()) if known.any() else 0.0
         found.append((same, clusters.value))
     return Agreement(found[0][0], found[1][0], found[0][1])
+
+
+@lru_cache(maxsize=2)
+def _rotation(d: int) -> np.ndarray:
+    """A fixed random rotation: decomposing it anew takes as long as a clustering."""
+    rotation = np.linalg.qr(np.random.default_rng(_TURN).normal(size=(d, d)))[0]
+    return rotation.astype(np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +53,9 @@ class StreamSummary:
         self.seen = 0
         self.counts = np.zeros(categories, np.int64)  # samples per category
         self._waiting: dict[int, tuple[str, int]] = {}  # index -> id, position
+        # Minus priority and index of those that wait, the next one to forget first; and of some
+        # that no longer do.
+        self._forgettable: list[tuple[int, int]] = []
         self._sample = Sample(map_points, seed)
         self._typical = Ranking(categories, exemplars)
 
@@ -66,14 +70,14 @@ class StreamSummary:
                 raise ValueError(f"category {low} is below 0")
             if high >= len(self.counts):
                 self._grow(high + 1)
-        final = rows.at(np.asarray(rows.final, bool))
+        settled = np.asarray(rows.final, bool)
+        final = rows if settled.all() else rows.at(settled)
         if batch is not None and len(batch):
             self._arrive(batch, final.index)
         self._sample.answer(rows.index, rows.category, rows.features)
         if len(final):
-            np.add.at(self.counts, final.category, 1)
+            self.counts += np.bincount(final.category, minlength=len(self.counts))
             self._rank(final, batch)
-        self._forget()
 
     def _grow(self, categories: int) -> None:
         """A category beyond those announced was opened."""
@@ -88,15 +92,40 @@ class StreamSummary:
         here = settled[(settled >= batch.start) & (settled < batch.start + len(batch))]
         open_ones = np.ones(len(batch), bool)
         open_ones[here - batch.start] = False
-        for row in np.flatnonzero(open_ones).tolist():
+        if open_ones.any():
+            self._wait(batch, np.flatnonzero(open_ones))
+
+    def _wait(self, batch: Batch, rows: np.ndarray) -> None:
+        """Remember names of samples that are not answered for good: those of least priority."""
+        if self._most_waiting == 0:
+            return
+        priority = priorities(batch.start + rows, self._seed)
+        if len(self._waiting) >= self._most_waiting:
+            # Most rows of a long stream would be forgotten at once.
+            likely = priority < np.uint64(-self._forgettable[0][0])
+            rows, priority = rows[likely], priority[likely]
+        for row, its in zip(rows.tolist(), priority.tolist()):
             self._waiting[batch.start + row] = (batch.ids[row], int(batch.positions[row]))
+            heapq.heappush(self._forgettable, (-its, batch.start + row))
+            while len(self._waiting) > self._most_waiting:
+                self._waiting.pop(heapq.heappop(self._forgettable)[1], None)
+
+    def _were_waiting(self, index: np.ndarray) -> np.ndarray:
+        """The samples among these whose names may be remembered: few of a long stream."""
+        if not self._waiting:
+            return index[:0]
+        return index[priorities(index, self._seed) <= np.uint64(-self._forgettable[0][0])]
 
     def _rank(self, final: Answer, batch: Batch | None) -> None:
         begin, end = (0, 0) if batch is None else (batch.start, batch.start + len(batch))
         named: dict[int, tuple[str, int]] = {}
-        for i in final.index[(final.index < begin) | (final.index >= end)].tolist():
+        before = final.index[(final.index < begin) | (final.index >= end)]
+        for i in self._were_waiting(before).tolist():
             if (entry := self._waiting.pop(i, None)) is not None:
                 named[i] = entry
+        if len(self._forgettable) > 2 * len(self._waiting) + 1024:
+            self._forgettable = [entry for entry in self._forgettable if entry[1] in self._waiting]
+            heapq.heapify(self._forgettable)
         # A novel prototype begins as a copy of one sample (Eq. 6-7): that sample's score of 1 is
         # no sign of being typical, so it comes behind all others.
         seeds = (final.category >= self.n_known) & (final.score > 1.0 - 1e-4)
@@ -104,7 +133,10 @@ class StreamSummary:
         # Few samples of a long stream can still make it; only those are looked at closely.
         likely = self._typical.promising(final.category, typical)
         chosen = []
-        for row in np.flatnonzero(likely).tolist():
+        rows_of = np.flatnonzero(likely)
+        if batch is None:  # without a name there is nothing to show
+            rows_of = rows_of[np.isin(final.index[rows_of], np.fromiter(named, np.int64))]
+        for row in rows_of.tolist():
             i = int(final.index[row])
             if batch is not None and begin <= i < end:
                 named[i] = (batch.ids[i - begin], int(batch.positions[i - begin]))
@@ -121,15 +153,6 @@ class StreamSummary:
         self._typical.offer(
             rows.category, typical[chosen], rows.index, ids, np.array(positions), signature
         )
-
-    def _forget(self) -> None:
-        """Bound the names of waiting samples."""
-        excess = len(self._waiting) - self._most_waiting
-        if excess > 0:
-            index = np.fromiter(self._waiting, np.int64)
-            order = np.argsort(priorities(index, self._seed))
-            for i in index[order[-excess:]].tolist():
-                del self._waiting[i]
 
     # -- what it knows ------------------------------------------------------------------------
 
@@ -179,6 +202,10 @@ class StreamSummary:
         self.seen = values["seen"]
         self.counts = np.array(arrays["counts"])
         self._waiting = {i: (name, at) for i, name, at in values["waiting"]}
+        waiting = np.fromiter(self._waiting, np.int64, len(self._waiting))
+        ranks = priorities(waiting, self._seed).tolist()
+        self._forgettable = [(-its, i) for its, i in zip(ranks, waiting.tolist())]
+        heapq.heapify(self._forgettable)
         for part in _PARTS:
             prefix = f"{part}/"
             part_arrays = {
@@ -189,6 +216,8 @@ class StreamSummary:
 
 def _last_word(rows: Answer) -> Answer:
     """One row a sample: the last one given."""
+    if (rows.index[1:] > rows.index[:-1]).all():
+        return rows
     _, first = np.unique(rows.index[::-1], return_index=True)
     if len(first) == len(rows):
         return rows

@@ -10,26 +10,28 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from ttgcd.errors import InputError
 from ttgcd.streams.base import Batch, Rejected, Source
 from ttgcd.streams.decode import MAX_PIXELS, decode, reason_of
-from ttgcd.vlm.preprocess import Preprocess
+
+if TYPE_CHECKING:
+    import torch  # a stream of embeddings does without it
 
 # Samples that one background task reads. Independent of the number of workers, so that neither
-# the order nor the grouping of the work depends on it.
+# the order nor the grouping of the work depends on it. Embeddings are small: many batches at once.
 _CHUNK = 16
+_EMBEDDINGS_AT_ONCE = 4096
 
 _Loaded = list["tuple[int, torch.Tensor | np.ndarray] | Rejected"]
 
 
 @dataclass(frozen=True)
 class _Block:
-    """Embeddings that were read together, none of them set aside: a batch as it is."""
+    """Embeddings that were read together, none of them set aside: whole batches."""
 
     places: range
     values: np.ndarray
@@ -133,7 +135,8 @@ class Stream:
         index = self.start_index
         for chunk in self._chunks():
             if isinstance(chunk, _Block):
-                yield self._batch_of(chunk, index)
+                for batch in self._batches_of(chunk, index):
+                    yield batch
                 index += len(chunk.values)
                 continue
             for loaded in chunk:
@@ -152,16 +155,19 @@ class Stream:
         if taken:
             yield self._batch(taken, index, self.total)
 
-    def _batch_of(self, block: _Block, index: int) -> Batch:
-        positions = self.order[block.places.start : block.places.stop].tolist()
-        return Batch(
-            ids=tuple(map(self.source.id, positions)),
-            start=index,
-            positions=tuple(positions),
-            next_position=block.places.stop,
-            features=block.values,
-            places=tuple(block.places),
-        )
+    def _batches_of(self, block: _Block, index: int) -> Iterator[Batch]:
+        begin, end = block.places.start, block.places.stop
+        for place in range(begin, end, self.batch_size):
+            places = range(place, min(place + self.batch_size, end))
+            positions = self.order[place : places.stop].tolist()
+            yield Batch(
+                ids=self.source.ids(positions),
+                start=index + place - begin,
+                positions=tuple(positions),
+                next_position=places.stop,
+                features=block.values[place - begin : places.stop - begin],
+                places=tuple(places),
+            )
 
     def _batch(
         self, taken: list[tuple[int, torch.Tensor | np.ndarray]], index: int, after: int
@@ -171,20 +177,21 @@ class Stream:
         values = [value for _, value in taken]
         embedded = self.source.kind == "embeddings"
         return Batch(
-            ids=tuple(self.source.id(position) for position in positions),
+            ids=self.source.ids(positions),
             start=index,
             positions=positions,
             next_position=after,
-            images=None if embedded else torch.stack(values),  # type: ignore[arg-type]
+            images=None if embedded else _stacked(values),
             features=np.stack(values) if embedded else None,  # type: ignore[arg-type]
             places=places,
         )
 
     def _chunks(self) -> Iterator[_Loaded | _Block]:
         """Loaded samples in stream order, some of them loaded before they are asked for."""
-        size = self.batch_size
         if self.source.kind == "images":
-            size = min(_CHUNK, size)
+            size = min(_CHUNK, self.batch_size)
+        else:  # whole batches
+            size = self.batch_size * max(1, _EMBEDDINGS_AT_ONCE // self.batch_size)
         starts = range(self.start_position, self.total, size)
         tasks = (range(start, min(start + size, self.total)) for start in starts)
         stop = threading.Event()
@@ -193,6 +200,8 @@ class Stream:
                 yield self._load(places, stop)
             return
         window = max(1, self.ahead * self.batch_size // size)
+        if self.source.kind == "embeddings":
+            window = 2  # one block is being read while the other is answered
         pending: deque[Future[_Loaded | _Block]] = deque()
         pool = self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="ttgcd-decode")
         wait = True
@@ -213,6 +222,8 @@ class Stream:
             pool.shutdown(wait=wait, cancel_futures=True)
 
     def _decode(self, data: bytes) -> np.ndarray:
+        from ttgcd.vlm.preprocess import Preprocess
+
         # Our preprocessing copies the pixels before this thread decodes the next image; somebody
         # else's might keep them.
         reuse = isinstance(self.preprocess, Preprocess)
@@ -242,3 +253,9 @@ class Stream:
             embedded = self.source.kind == "embeddings"
             loaded.append((place, image if embedded else self.preprocess(image)))
         return loaded
+
+
+def _stacked(images: list[Any]) -> torch.Tensor:
+    import torch
+
+    return torch.stack(images)
