@@ -9,6 +9,7 @@ import io
 import os
 import shutil
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from ttgcd.streams.base import Batch
 
 _DTYPE = np.dtype("<f2")
 _HEADER = 128  # bytes in front of the rows, enough for any shape
-_AT_ONCE = 4 * 2**20  # bytes that are written together
+_AT_ONCE = 2048  # rows that are written together
 _CACHED = 256  # rows that are normalised at once: few enough for a processor's cache
 
 
@@ -72,43 +73,58 @@ class FeatureFile:
         self._held: list[np.ndarray] = []  # consecutive rows that are not in the file yet
         self._first = self._next = 0  # the stream indexes that they begin and end at
         self._lock = threading.RLock()  # earlier rows are read while later ones are written
+        # Making features half as precise and writing them is a core's work beside a fast method.
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="ttgcd-features")
+        self._writing: Future[None] | None = None
 
     def write(self, batch: Batch | None, rows: Answer) -> None:
         if rows.features is None or not len(rows):
             return
         if self.dim is None:
             self.dim = rows.features.shape[1]
-        data = np.ascontiguousarray(rows.features, _DTYPE)
         index = rows.index
         breaks = np.flatnonzero(index[1:] - index[:-1] != 1) + 1
         with self._lock:
             for begin, end in zip([0, *breaks], [*breaks, len(index)]):
-                self._hold(int(index[begin]), data[begin:end])
+                self._hold(int(index[begin]), rows.features[begin:end])
         self.count = max(self.count, int(index.max()) + 1)
 
-    def _hold(self, at: int, data: np.ndarray) -> None:
+    def _hold(self, at: int, rows: np.ndarray) -> None:
         """Rows that follow each other are written together."""
         if at != self._next:
-            self._flush()
+            self._hand_over()
         if not self._held:
             self._first = at
-        self._held.append(data)
-        self._next = at + len(data)
-        if (self._next - self._first) * data.shape[1] * _DTYPE.itemsize >= _AT_ONCE:
-            self._flush()
+        self._held.append(rows)
+        self._next = at + len(rows)
+        if self._next - self._first >= _AT_ONCE:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Let the writer have what is held, once it is done with what it got before."""
+        if self._held:
+            self._wait()
+            held, self._held = self._held, []
+            self._writing = self._writer.submit(self._put, self._first, held)
+
+    def _wait(self) -> None:
+        if self._writing is not None:
+            before, self._writing = self._writing, None
+            before.result()
 
     def _flush(self) -> None:
+        """Everything is in the file when this returns."""
         with self._lock:
-            if self._held:
-                data, self._held = np.concatenate(self._held), []
-                self._put(data)
+            self._hand_over()
+            self._wait()
 
-    def _put(self, data: np.ndarray) -> None:
+    def _put(self, first: int, rows: list[np.ndarray]) -> None:
+        data = np.concatenate([np.asarray(part, _DTYPE) for part in rows])
         with writing(self.path.parent):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
             try:
-                at = _HEADER + self._first * data.shape[1] * _DTYPE.itemsize
+                at = _HEADER + first * data.shape[1] * _DTYPE.itemsize
                 _write_all(handle, data.data.cast("B"), at)
             finally:
                 os.close(handle)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ttgcd.errors import InputError
 from ttgcd.streams.stream import Stream
-from ttgcd.vlm.encoder import Encoder
+
+if TYPE_CHECKING:
+    from ttgcd.vlm.encoder import Encoder
 
 
 def first_features(

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from ttgcd.methods.base import Method
 from ttgcd.storage.state import State
 from ttgcd.streams.base import Batch, Rejected
 from ttgcd.streams.stream import Stream
-from ttgcd.vlm.encoder import Encoder
+
+if TYPE_CHECKING:
+    from ttgcd.vlm.encoder import Encoder
 
 
 @runtime_checkable

@@ -18,14 +18,22 @@ def weighted_sums(
     features: np.ndarray, labels: np.ndarray, weights: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sum of weights * features and sum of weights for each label 0..count-1."""
-    sums = np.zeros((count, features.shape[1]), np.float64)
-    order = np.argsort(labels, kind="stable")
-    ordered = labels[order]
-    begins = np.flatnonzero(np.diff(ordered, prepend=-1))
-    if len(begins):
-        parts = features[order] * np.asarray(weights, np.float64)[order, None]
-        sums[ordered[begins]] = np.add.reduceat(parts, begins, axis=0)
-    return sums, np.bincount(labels, weights, minlength=count)
+    present, sums = _sums_of(features, labels, weights)
+    every = np.zeros((count, features.shape[1]), np.float64)
+    every[present] = sums
+    return every, np.bincount(labels, weights, minlength=count)
+
+
+def _sums_of(
+    features: np.ndarray, labels: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The labels that occur, and their sums of weights * features."""
+    import scipy.sparse as sparse
+
+    present, at = np.unique(labels, return_inverse=True)
+    shape = (len(present), len(labels))
+    chosen = sparse.csr_matrix((weights, (at.ravel(), np.arange(len(labels)))), shape=shape)
+    return present, chosen @ features.astype(np.float64)
 
 
 @dataclass
@@ -90,23 +98,23 @@ class PrototypeBank:
         ``named`` are places of novel prototypes that have got a name: the labels from K on are
         theirs, in this order, and they move as known classes do (Eq. 10).
         """
-        n_known, places = len(self.known), list(named)
-        by_text, gained = weighted_sums(features, labels, margins, n_known + len(places))
+        n_known, places = len(self.known), np.array(named, np.int64)
+        present, by_text = _sums_of(features, labels, margins)
+        known = present < n_known
         if update_known:
-            self.known = _move(self.known, by_text[:n_known], known_rate)
+            self.known = _move(self.known, present[known], by_text[known], known_rate)
+            gained = np.bincount(labels, margins, minlength=n_known)
             self.evidence = self.evidence + gained[:n_known]
-        if len(self.novel):
-            mine = categories >= len(self.known)
-            sums, _ = weighted_sums(
-                features[mine],
-                categories[mine] - len(self.known),
-                np.ones(int(mine.sum())),
-                len(self.novel),
+        if len(self.novel) and (mine := categories >= n_known).any():
+            found, sums = _sums_of(
+                features[mine], categories[mine] - n_known, np.ones(int(mine.sum()))
             )
-            sums[places] = 0.0
-            self.novel = _move(self.novel, sums, novel_rate)
-        if places:
-            self.novel[places] = _move(self.novel[places], by_text[n_known:], known_rate)
+            own = ~np.isin(found, places)
+            self.novel = _move(self.novel, found[own], sums[own], novel_rate)
+        if len(places):
+            self.novel = _move(
+                self.novel, places[present[~known] - n_known], by_text[~known], known_rate
+            )
 
     def merged(self, copies: Sequence[PrototypeBank]) -> PrototypeBank:
         """One bank from copies of this one that have learned from different samples.
@@ -132,10 +140,16 @@ class PrototypeBank:
         )
 
 
-def _move(prototypes: np.ndarray, sums: np.ndarray, rate: float) -> np.ndarray:
+def _move(
+    prototypes: np.ndarray, labels: np.ndarray, sums: np.ndarray, rate: float
+) -> np.ndarray:
     """normalise((1 - rate) * prototype + rate * normalise(sum)) where a sum is not zero."""
-    supported = np.flatnonzero((sums != 0).any(axis=1))
+    lengths = np.sqrt(np.einsum("kd,kd->k", sums, sums))
+    some = lengths > 0
+    if not some.all():
+        labels, sums, lengths = labels[some], sums[some], lengths[some]
+    sums *= (rate / lengths)[:, None]
+    sums += (1.0 - rate) * prototypes[labels]
     after = prototypes.astype(np.float32)
-    here = prototypes[supported].astype(np.float64)
-    after[supported] = normalise((1.0 - rate) * here + rate * normalise(sums[supported]))
+    after[labels] = normalise(sums)
     return after

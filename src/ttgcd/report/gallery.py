@@ -92,9 +92,10 @@ def picture_order(run: RunFiles, always: np.ndarray, most: int = MOST_PICTURES) 
     score, so that what a card shows stands in one sheet. A run of more than ``most`` samples keeps
     the front of every category and whatever is in ``always``.
     """
-    position = {name: at for at, name in enumerate(run.ids)}
+    position = run.ids.places(name for c in run.categories for name in c.exemplars)
     seeds = seed_rows(run)
-    wanted = set(always.tolist())
+    wanted = np.zeros(len(run), bool)
+    wanted[always] = True
     kept: list[int] = []
     for c in sorted(run.categories, key=lambda c: (-run.counts.get(c.id, 0), c.id)):
         own = np.flatnonzero(run.category == c.id)
@@ -105,12 +106,15 @@ def picture_order(run: RunFiles, always: np.ndarray, most: int = MOST_PICTURES) 
         fit = np.where(seeds[own], middle, run.score[own])
         by_score = own[np.argsort(-fit, kind="stable")]
         by_doubt = own[np.argsort(-run.doubt[own], kind="stable")]
-        order = [*front, *by_score[::-1][:6].tolist(), *by_doubt[:6].tolist(), *by_score.tolist()]
-        order = list(dict.fromkeys(at for at in order if run.category[at] == c.id))
+        front = [at for at in front if run.category[at] == c.id]
+        front += [*by_score[::-1][:6].tolist(), *by_doubt[:6].tolist()]
+        quota = len(own)
         if len(run) > most:
             quota = max(2 * _FRONT, most * len(own) // len(run))
-            order = order[:quota] + [at for at in order[quota:] if at in wanted]
-        kept += order
+        order = list(dict.fromkeys([*front, *by_score[:quota].tolist()]))[:quota]
+        if quota < len(own):
+            order += by_score[wanted[by_score]].tolist()
+        kept += dict.fromkeys(order)
     return kept
 
 
@@ -127,7 +131,7 @@ def pack(
     sheets = 0
     with ThreadPoolExecutor(max_workers=4) as pool:  # decoding leaves the interpreter lock alone
         for first, chunk in _chunks(order):
-            places = [positions.get(run.ids[at], -1) for at in chunk]
+            places = [positions.get(name, -1) for name in run.ids.of(chunk)]
             pictures = list(pool.map(lambda at: thumbnail(source, at, SIZE), places))
             missing += [first + i for i, picture in enumerate(pictures) if picture is None]
             _write_sheet(out / FOLDER / _sheet(sheets), pictures)

@@ -34,7 +34,7 @@ def page_data(run: RunFiles, gallery: Gallery) -> dict[str, Any]:
         "samples": len(run),
         "noun": noun(run),
         "rows": {
-            "id": [run.ids[at] for at in gallery.order],
+            "id": run.ids.of(gallery.order),
             "category": run.category[order].tolist(),
             "score": np.round(run.score[order].astype(float), 3).tolist(),
             "doubt": np.round(run.doubt[order].astype(float), 2).tolist(),

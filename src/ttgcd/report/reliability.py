@@ -25,7 +25,7 @@ def reliability(run: RunFiles, labels: Mapping[str, str]) -> list[tuple[float, f
     if len(rows) < 2 * BINS:
         return []
     given, sure = run.category[rows], 1.0 - run.doubt[rows]
-    said = [labels[run.ids[at]] for at in rows]
+    said = [labels[name] for name in run.ids.of(rows)]
     if "confidence" in run.columns:
         known = {c.id: c.name for c in run.categories if c.kind == "known"}
         named = set(known.values())

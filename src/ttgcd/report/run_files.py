@@ -4,17 +4,76 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Category
 
+if TYPE_CHECKING:
+    import pyarrow
+
 _NUMBERS = ("category", "score", "margin", "novelty", "confidence")
+
+
+class Ids:
+    """The ids of all samples in stream order, as the table holds them: a million names as Python
+    strings would be most of a report's memory."""
+
+    def __init__(self, column: pyarrow.ChunkedArray) -> None:
+        self._column = column
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def __getitem__(self, at: int) -> str:
+        return str(self._column[at])
+
+    def __iter__(self) -> Iterator[str]:
+        for chunk in self._column.chunks:
+            for begin in range(0, len(chunk), 8192):
+                yield from chunk.slice(begin, 8192).to_pylist()
+
+    def of(self, rows: Sequence[int]) -> list[str]:
+        """The ids of some rows."""
+        import pyarrow as pa
+
+        found: list[str] = self._column.take(pa.array(rows, pa.int64())).to_pylist()
+        return found
+
+    def places(self, names: Iterable[str]) -> dict[str, int]:
+        """The row of each of these ids that is in the table."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        wanted = list(dict.fromkeys(names))
+        found: dict[str, int] = {}
+        begin = 0
+        for chunk in self._column.chunks:
+            which = pc.index_in(chunk, value_set=pa.array(wanted, chunk.type))
+            for row in pc.indices_nonzero(which.is_valid()).to_pylist():
+                found.setdefault(wanted[which[row].as_py()], begin + row)
+            begin += len(chunk)
+        return found
+
+    def folders(self, begin: int, end: int) -> Counter[str]:
+        """How many of the samples from ``begin`` to ``end`` have their ids in which folder."""
+        import pyarrow.compute as pc
+
+        counts: Counter[str] = Counter()
+        for at in range(begin, end, 65_536):
+            part = self._column.slice(at, min(65_536, end - at))
+            # What stands before the last slash, the slash with it; nothing where there is none.
+            folder = pc.replace_substring_regex(part, "[^/]*$", "")
+            for entry in pc.value_counts(folder.combine_chunks()).to_pylist():
+                counts[entry["values"].removesuffix("/")] += entry["counts"]
+        return counts
 
 
 @dataclass(frozen=True)
@@ -29,7 +88,7 @@ class RunFiles:
     record: dict[str, Any]
     categories: tuple[Category, ...]
     hidden: frozenset[int]  # categories that an edit put out of sight
-    ids: list[str]
+    ids: Ids
     columns: dict[str, np.ndarray]
     rejected: list[tuple[str, str]]
     log: bytes = b""  # edits.jsonl: what the user has changed so far
@@ -126,17 +185,17 @@ def _json(path: Path) -> dict[str, Any]:
     return found
 
 
-def _assignments(path: Path) -> tuple[list[str], dict[str, np.ndarray]]:
+def _assignments(path: Path) -> tuple[Ids, dict[str, np.ndarray]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        there = [n for n in _NUMBERS if n in pq.read_schema(path).names]
+        table = pq.read_table(path, columns=["id", *there])
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"cannot read {str(path)!r} ({error}): run discover again") from None
-    there = [name for name in _NUMBERS if name in table.column_names]
     columns = {name: table.column(name).to_numpy() for name in there}
-    return table.column("id").to_pylist(), columns
+    return Ids(table.column("id")), columns
 
 
 def _rejected(path: Path) -> list[tuple[str, str]]:

@@ -84,9 +84,9 @@ def _buffer(run: RunFiles) -> list[Finding]:
                 f"{advice}",
             )
         )
-    folders = [name.rpartition("/")[0] for name in run.ids]
-    early = set(folders[:size])
-    unseen = Counter(folder for folder in folders[size:] if folder not in early)
+    early = run.ids.folders(0, size)
+    later = run.ids.folders(size, len(run))
+    unseen = Counter({folder: count for folder, count in later.items() if folder not in early})
     share = sum(unseen.values()) / rest
     if share > 0.1:
         names = _some([name or "(top folder)" for name, _ in unseen.most_common()])
