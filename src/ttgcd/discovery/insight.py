@@ -19,6 +19,7 @@ from ttgcd.engines.table import WRITTEN
 from ttgcd.prototypes.confidence import confidence, shipped
 from ttgcd.prototypes.naming import GroupNames, name_groups
 from ttgcd.prototypes.questions import Question, next_questions
+from ttgcd.report.run_files import Ids
 from ttgcd.storage.durable import write_atomic, writing
 
 #: Samples that names and questions are found with, spread evenly over the stream.
@@ -54,7 +55,7 @@ def look_closer(
     """Names for the novel categories of a run, and questions about it."""
     import pyarrow.parquet as pq
 
-    table = pq.read_table(out / "assignments.parquet", columns=["id", "category"])
+    table = pq.read_table(out / "assignments.parquet", columns=["category"])
     features = kept_features(out, table.num_rows)
     if features is None:
         return Insight()
@@ -68,18 +69,19 @@ def look_closer(
             rows, category, novel, words, word_embeddings, exclude=exclude, ranked=ranked
         )
     asked = next_questions(rows, category, novel)
-    ids = table.column("id")
+    rows_asked = [int(some[q.row]) for q in asked if q.row is not None]
+    ids = dict(zip(rows_asked, Ids(out / "assignments.parquet").of(rows_asked)))
     return Insight(names, tuple(_as_json(q, ids, some) for q in asked))
 
 
-def _as_json(question: Question, ids: Any, some: np.ndarray) -> dict[str, Any]:
+def _as_json(question: Question, ids: Mapping[int, str], some: np.ndarray) -> dict[str, Any]:
     record: dict[str, Any] = {
         "ask": question.ask,
         "categories": list(question.categories),
         "gain": round(question.gain, 3),
     }
     if question.row is not None:
-        record["image"] = ids[int(some[question.row])].as_py()
+        record["image"] = ids[int(some[question.row])]
     return record
 
 
@@ -98,8 +100,7 @@ def add_confidence(
     features = kept_features(out, len(category))
     if features is None:
         return False
-    given = category.astype(np.int64)
-    sure = np.concatenate(list(confidence(features, given, anchors, shipped(method), named)))
+    sure = np.concatenate(list(confidence(features, category, anchors, shipped(method), named)))
 
     def groups() -> Iterator[pa.Table]:
         file, begin = pq.ParquetFile(path), 0

@@ -140,9 +140,7 @@ class PrototypeBank:
         )
 
 
-def _move(
-    prototypes: np.ndarray, labels: np.ndarray, sums: np.ndarray, rate: float
-) -> np.ndarray:
+def _move(prototypes: np.ndarray, labels: np.ndarray, sums: np.ndarray, rate: float) -> np.ndarray:
     """normalise((1 - rate) * prototype + rate * normalise(sum)) where a sum is not zero."""
     lengths = np.sqrt(np.einsum("kd,kd->k", sums, sums))
     some = lengths > 0

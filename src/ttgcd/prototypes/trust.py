@@ -60,7 +60,9 @@ def agreement(
         keep = confident(says, gate, len(anchors), share)
         rng = np.random.default_rng((*seed, turned))
         none = np.zeros((len(rows), len(anchors) + novel), np.float32)
-        clusters: Partition = from_seeds(mapped, says, keep, none, len(anchors), 0.0, 2, rng, smoothed)
+        clusters: Partition = from_seeds(
+            mapped, says, keep, none, len(anchors), 0.0, 2, rng, smoothed
+        )
         known = clusters.labels < len(anchors)
         same = float((says == clusters.labels)[known].mean()) if known.any() else 0.0
         found.append((same, clusters.value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -31,11 +32,12 @@ def course(run: RunFiles) -> Course:
     n = len(run)
     steps = max(1, min(MOST_STEPS, n // LEAST_SAMPLES))
     edges = np.linspace(0, n, steps + 1).round().astype(int)
-    step = np.repeat(np.arange(steps), np.diff(edges))
+    step = np.repeat(np.arange(steps, dtype=np.int16), np.diff(edges))
     seeds = seed_rows(run)
-    ids, code = np.unique(run.category, return_inverse=True)
-    table = np.zeros((steps, max(len(ids), 1)))
-    np.add.at(table, (step, code), 1)
+    width = int(run.category.max(initial=0)) + 1
+    table = np.stack(
+        [np.bincount(run.category[begin:end], minlength=width) for begin, end in pairwise(edges)]
+    )
     return Course(
         edges=edges,
         novel_share=_mean(run.is_novel.astype(float), step, steps),
@@ -53,8 +55,10 @@ def seed_rows(run: RunFiles) -> np.ndarray:
     A novel prototype begins as a copy of one sample of the buffer (Eq. 6-7), so that sample, and
     only it and its copies, has a cosine of 1 to its category.
     """
-    early = np.arange(len(run)) < (run.warmup or len(run))
-    return run.is_novel & early & (run.score > 1.0 - 1e-4)
+    until = run.warmup or len(run)
+    seeds = run.is_novel & (run.score > 1.0 - 1e-4)
+    seeds[until:] = False
+    return seeds
 
 
 def entropy(table: np.ndarray) -> np.ndarray:
@@ -75,8 +79,9 @@ def _mean(
 
 
 def _births(run: RunFiles, kind: str) -> np.ndarray:
-    ids, first = np.unique(run.category, return_index=True)
-    seen = dict(zip(ids.tolist(), first.tolist()))
+    first = np.full(int(run.category.max(initial=0)) + 1, -1)
+    first[run.category[::-1]] = np.arange(len(run))[::-1]  # the earliest one stays
+    seen = {int(c): int(first[c]) for c in np.flatnonzero(first >= 0)}
     born = [
         seen[c.id] if c.born_at is None else c.born_at
         for c in run.categories

@@ -16,8 +16,8 @@ def layout(features: np.ndarray, seed: int = 0) -> tuple[np.ndarray, str]:
     """Points in [0, 1]^2 and the name of the projection.
 
     Neighbours in feature space attract each other and strangers repel, beginning at the first two
-    principal axes (their ranks): UMAP's loss with plain gradient steps, in a fraction of a second. Few points
-    get plain PCA.
+    principal axes (their ranks): UMAP's loss with plain gradient steps, in a fraction of a second.
+    Few points get plain PCA.
     """
     n = len(features)
     if n == 0:

@@ -9,43 +9,60 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Category
 
-if TYPE_CHECKING:
-    import pyarrow
-
-_NUMBERS = ("category", "score", "margin", "novelty", "confidence")
+_NUMBERS = ("category", "score", "novelty", "confidence")
 
 
 class Ids:
-    """The ids of all samples in stream order, as the table holds them: a million names as Python
-    strings would be most of a report's memory."""
+    """The ids of all samples in stream order, read from the table where they are asked for: a
+    million names would be most of a report's memory."""
 
-    def __init__(self, column: pyarrow.ChunkedArray) -> None:
-        self._column = column
+    def __init__(self, path: Path) -> None:
+        import pyarrow.parquet as pq
+
+        self._path = path
+        groups = pq.ParquetFile(path).metadata
+        sizes = [groups.row_group(number).num_rows for number in range(groups.num_row_groups)]
+        self._ends = np.cumsum([0, *sizes])
 
     def __len__(self) -> int:
-        return len(self._column)
-
-    def __getitem__(self, at: int) -> str:
-        return str(self._column[at])
+        return int(self._ends[-1])
 
     def __iter__(self) -> Iterator[str]:
-        for chunk in self._column.chunks:
-            for begin in range(0, len(chunk), 8192):
-                yield from chunk.slice(begin, 8192).to_pylist()
+        for _, group in self._groups():
+            yield from group.to_pylist()
+
+    def _groups(self, begin: int = 0, end: int | None = None) -> Iterator[tuple[int, Any]]:
+        """Ids of the row groups that hold rows from ``begin`` to ``end``, and where they start."""
+        import pyarrow.parquet as pq
+
+        file = pq.ParquetFile(self._path)
+        for number, start in enumerate(self._ends[:-1].tolist()):
+            if self._ends[number + 1] > begin and (end is None or start < end):
+                table = file.read_row_group(number, columns=["id"])
+                yield start, table.column("id").combine_chunks()
 
     def of(self, rows: Sequence[int]) -> list[str]:
         """The ids of some rows."""
         import pyarrow as pa
 
-        found: list[str] = self._column.take(pa.array(rows, pa.int64())).to_pylist()
-        return found
+        wanted = np.asarray(rows, np.int64)
+        found = np.empty(len(wanted), object)
+        order = np.argsort(wanted, kind="stable")
+        cuts = np.searchsorted(wanted[order], self._ends)
+        for start, group in self._groups(
+            int(wanted.min(initial=0)), int(wanted.max(initial=-1)) + 1
+        ):
+            number = int(np.searchsorted(self._ends, start))
+            mine = order[cuts[number] : cuts[number + 1]]
+            found[mine] = group.take(pa.array(wanted[mine] - start)).to_pylist()
+        return list(found)
 
     def places(self, names: Iterable[str]) -> dict[str, int]:
         """The row of each of these ids that is in the table."""
@@ -54,12 +71,10 @@ class Ids:
 
         wanted = list(dict.fromkeys(names))
         found: dict[str, int] = {}
-        begin = 0
-        for chunk in self._column.chunks:
-            which = pc.index_in(chunk, value_set=pa.array(wanted, chunk.type))
+        for begin, group in self._groups():
+            which = pc.index_in(group, value_set=pa.array(wanted, group.type))
             for row in pc.indices_nonzero(which.is_valid()).to_pylist():
                 found.setdefault(wanted[which[row].as_py()], begin + row)
-            begin += len(chunk)
         return found
 
     def folders(self, begin: int, end: int) -> Counter[str]:
@@ -67,11 +82,13 @@ class Ids:
         import pyarrow.compute as pc
 
         counts: Counter[str] = Counter()
-        for at in range(begin, end, 65_536):
-            part = self._column.slice(at, min(65_536, end - at))
+        for start, group in self._groups(begin, end):
+            part = group.slice(
+                max(0, begin - start), min(end - start, len(group)) - max(0, begin - start)
+            )
             # What stands before the last slash, the slash with it; nothing where there is none.
             folder = pc.replace_substring_regex(part, "[^/]*$", "")
-            for entry in pc.value_counts(folder.combine_chunks()).to_pylist():
+            for entry in pc.value_counts(folder).to_pylist():
                 counts[entry["values"].removesuffix("/")] += entry["counts"]
         return counts
 
@@ -127,14 +144,15 @@ class RunFiles:
     @cached_property
     def counts(self) -> dict[int, int]:
         """Samples per category id, of the categories that are in the table."""
-        found, counts = np.unique(self.category, return_counts=True)
-        return {int(c): int(n) for c, n in zip(found, counts)}
+        counts = np.bincount(self.category)
+        return {int(c): int(counts[c]) for c in np.flatnonzero(counts)}
 
     @cached_property
     def is_novel(self) -> np.ndarray:
         """Whether each sample was put into a novel category."""
-        novel = [c.id for c in self.categories if c.kind == "novel"]
-        return np.isin(self.category, novel)
+        novel = np.zeros(int(self.category.max(initial=0)) + 1, bool)
+        novel[[c.id for c in self.categories if c.kind == "novel" and c.id < len(novel)]] = True
+        return novel[self.category]
 
     @cached_property
     def warmup(self) -> int:
@@ -191,11 +209,12 @@ def _assignments(path: Path) -> tuple[Ids, dict[str, np.ndarray]]:
 
     try:
         there = [n for n in _NUMBERS if n in pq.read_schema(path).names]
-        table = pq.read_table(path, columns=["id", *there])
+        table = pq.read_table(path, columns=there)
+        ids = Ids(path)
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"cannot read {str(path)!r} ({error}): run discover again") from None
     columns = {name: table.column(name).to_numpy() for name in there}
-    return Ids(table.column("id")), columns
+    return ids, columns
 
 
 def _rejected(path: Path) -> list[tuple[str, str]]:

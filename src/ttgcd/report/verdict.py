@@ -106,10 +106,9 @@ def _excess_distance(one: np.ndarray, other: np.ndarray) -> float:
     For multinomial counts with pooled shares p the expected distance is about
     sum_k sqrt(p_k (1 - p_k) (1/n + 1/m) / (2 pi)).
     """
-    _, code = np.unique(np.concatenate([one, other]), return_inverse=True)
-    size = int(code.max()) + 1
-    a = np.bincount(code[: len(one)], minlength=size) / len(one)
-    b = np.bincount(code[len(one) :], minlength=size) / len(other)
+    size = int(max(one.max(), other.max())) + 1
+    a = np.bincount(one, minlength=size) / len(one)
+    b = np.bincount(other, minlength=size) / len(other)
     pooled = (len(one) * a + len(other) * b) / (len(one) + len(other))
     chance = np.sqrt(pooled * (1 - pooled) * (1 / len(one) + 1 / len(other)) / (2 * math.pi))
     return float(np.abs(a - b).sum() / 2 - chance.sum())

@@ -47,7 +47,8 @@ def stream_order(length: int, shuffle_seed: int | None) -> np.ndarray:
         return np.arange(length)
     if not 0 <= shuffle_seed < 2**32:
         raise InputError(f"the shuffle seed must be in 0 .. 2**32 - 1, not {shuffle_seed}")
-    return np.random.RandomState(shuffle_seed).permutation(length)
+    order = np.random.RandomState(shuffle_seed).permutation(length)
+    return order.astype(np.int32) if length < 2**31 else order  # half the memory
 
 
 class Stream:
