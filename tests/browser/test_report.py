@@ -78,7 +78,7 @@ def test_pictures_are_drawn_in_the_grid(out: Path, show: Show):
     open_category(page, 4)
     first = page.locator("#grid .thumb").first
     expect(first).to_have_class(re.compile("sheet-"))
-    assert "data:image/webp" in first.evaluate("n => getComputedStyle(n).backgroundImage")
+    assert "data:image/jpeg" in first.evaluate("n => getComputedStyle(n).backgroundImage")
 
 
 def test_the_gallery_sorts_by_score_and_by_doubt_and_the_seed_is_never_first(out: Path, show: Show):

@@ -72,7 +72,7 @@ def test_every_image_has_its_picture_in_the_cell_that_the_page_looks_in(
     assert not page.data["missing"]
     for row in (0, 9, len(ids) - 1):
         sheet, cell = divmod(row, sheets["columns"] * sheets["rows"])
-        picture = Image.open(real_run.out / "report_files" / f"{sheet:05d}.webp")
+        picture = Image.open(real_run.out / "report_files" / f"{sheet:05d}.jpg")
         side = picture.width // sheets["columns"]
         x, y = cell % sheets["columns"] * side, cell // sheets["columns"] * side
         packed = picture.crop((x, y, x + side, y + side)).convert("L").resize((16, 16))
@@ -100,7 +100,7 @@ def test_the_page_asks_what_a_look_would_decide(page: Page):
 
 
 def test_a_small_page_carries_its_pictures_with_it(page: Page):
-    assert all(at.startswith("data:image/webp;base64,") for at in page.data["sheets"]["at"])
+    assert all(at.startswith("data:image/jpeg;base64,") for at in page.data["sheets"]["at"])
 
 
 def test_what_was_set_aside_is_listed_with_its_reason(page: Page):

@@ -14,6 +14,8 @@ from ttgcd.errors import InputError
 from ttgcd.methods.base import Task
 from ttgcd.prototypes.bank import normalise
 from ttgcd.storage.state import State
+from ttgcd.report.gallery import SIZE
+from ttgcd.report.thumbnails import KeptThumbnails
 from ttgcd.streams.arrays import Rows
 from ttgcd.streams.base import Source
 from ttgcd.streams.stream import Stream
@@ -40,10 +42,15 @@ class Inputs:
     notes: list[str] = field(default_factory=list)
     #: Text embeddings of names that a user gave on an earlier run, by category.
     named: dict[int, np.ndarray] = field(default_factory=dict)
+    kept: KeptThumbnails | None = None  # pictures made while the stream is decoded here
 
     def stream(self, place: int = 0, index: int = 0) -> Stream:
         """The stream from a place on (see ``Stream``)."""
-        return make_stream(self.source, self.task.vlm, self.settings, place, index)
+        stream = make_stream(self.source, self.task.vlm, self.settings, place, index)
+        if self.source.kind == "images":
+            self.kept = self.kept or KeptThumbnails(SIZE)
+            stream.shown = self.kept.take
+        return stream
 
 
 def make_stream(

@@ -93,6 +93,7 @@ def write_outcome(
         run.out,
         summary=summary,
         source=inputs.source,
+        kept=inputs.kept,
         labels=None if settings.labels is None else read_labels(settings.labels),
         progress=progress,
     )

@@ -80,7 +80,10 @@ def _mean(
 
 def _births(run: RunFiles, kind: str) -> np.ndarray:
     first = np.full(int(run.category.max(initial=0)) + 1, -1)
-    first[run.category[::-1]] = np.arange(len(run))[::-1]  # the earliest one stays
+    for rows in run.stretches():
+        ids, at = np.unique(run.category[rows], return_index=True)
+        new = first[ids] < 0
+        first[ids[new]] = rows.start + at[new]
     seen = {int(c): int(first[c]) for c in np.flatnonzero(first >= 0)}
     born = [
         seen[c.id] if c.born_at is None else c.born_at

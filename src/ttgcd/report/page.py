@@ -28,6 +28,7 @@ from ttgcd.report.page_data import page_data, script_json
 from ttgcd.report.reliability import reliability
 from ttgcd.report.run_files import RunFiles
 from ttgcd.report.summary import StreamSummary
+from ttgcd.report.thumbnails import KeptThumbnails
 from ttgcd.report.verdict import findings, headline
 from ttgcd.storage.durable import write_atomic
 from ttgcd.streams.base import Source
@@ -44,22 +45,24 @@ def write_report(
     *,
     summary: StreamSummary | None = None,
     source: Source | None = None,
+    kept: KeptThumbnails | None = None,
     labels: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Path:
     """Draw ``out/report.html`` from the files of the run in ``out``.
 
     At the end of a run ``summary`` gives the sample of features for the map, ``source`` the
-    pictures and ``labels`` (by id) the reliability; all are kept in ``out/report_files``. Later
-    calls need none of them: the page is drawn again, e.g. after an edit, from what is there.
-    Pictures that were never packed are looked for where run.json says that the images came from.
+    pictures (``kept`` has those that were made while it was decoded) and ``labels`` (by id) the
+    reliability; all are kept in ``out/report_files``. Later calls need none of them: the page is
+    drawn again, e.g. after an edit, from what is there. Pictures that were never packed are looked
+    for where run.json says that the images came from.
     """
     folder = Path(out)
     run = RunFiles.read(folder)
     fresh = summary is not None or source is not None or labels is not None
     gallery = None if fresh else Gallery.read(folder, len(run))
     if gallery is None:
-        gallery = _make_gallery(run, summary, source, progress or _silent)
+        gallery = _make_gallery(run, summary, source, kept, progress or _silent)
         if labels is not None:
             gallery = replace(gallery, reliability=reliability(run, labels))
         gallery.write(folder)
@@ -77,6 +80,7 @@ def _make_gallery(
     run: RunFiles,
     summary: StreamSummary | None,
     source: Source | None,
+    kept: KeptThumbnails | None,
     progress: Callable[[str, int, int], None],
 ) -> Gallery:
     gallery = Gallery([])
@@ -87,7 +91,7 @@ def _make_gallery(
     begin_gallery(run.out)
     source = source or _reopened(run)
     if source is not None and source.kind == "images":
-        sheets, missing = pack(run.out, run, source, gallery.order, progress)
+        sheets, missing = pack(run.out, run, source, gallery.order, progress, kept)
         if len(missing) < len(gallery.order):
             gallery = replace(gallery, sheets=sheets, missing=missing)
     return gallery

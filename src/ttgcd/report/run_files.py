@@ -144,7 +144,9 @@ class RunFiles:
     @cached_property
     def counts(self) -> dict[int, int]:
         """Samples per category id, of the categories that are in the table."""
-        counts = np.bincount(self.category)
+        width = int(self.category.max(initial=0)) + 1
+        parts = (np.bincount(self.category[rows], minlength=width) for rows in self.stretches())
+        counts = sum(parts, np.zeros(width, np.int64))
         return {int(c): int(counts[c]) for c in np.flatnonzero(counts)}
 
     @cached_property
@@ -152,7 +154,13 @@ class RunFiles:
         """Whether each sample was put into a novel category."""
         novel = np.zeros(int(self.category.max(initial=0)) + 1, bool)
         novel[[c.id for c in self.categories if c.kind == "novel" and c.id < len(novel)]] = True
-        return novel[self.category]
+        return np.concatenate(
+            [np.zeros(0, bool), *(novel[self.category[r]] for r in self.stretches())]
+        )
+
+    def stretches(self) -> Iterator[slice]:
+        """All rows in pieces: numpy works with wider copies of narrow columns."""
+        return (slice(begin, begin + 65_536) for begin in range(0, len(self), 65_536))
 
     @cached_property
     def warmup(self) -> int:
@@ -169,7 +177,9 @@ class RunFiles:
         the best novel prototype, relative to the gap that 95% of the samples stay below.
         """
         if "confidence" in self.columns:
-            return np.clip(1.0 - np.nan_to_num(self.columns["confidence"]), 0.0, 1.0)
+            sure = self.columns["confidence"].copy()
+            np.nan_to_num(sure, copy=False)
+            return np.clip(np.subtract(1.0, sure, out=sure), 0.0, 1.0, out=sure)
         gap = np.abs(self.columns.get("novelty", np.zeros(len(self))))
         if not gap.any():  # the method does not compare: what is left is how well a sample fits
             gap = self.score - self.score.min(initial=0.0)
@@ -208,13 +218,19 @@ def _assignments(path: Path) -> tuple[Ids, dict[str, np.ndarray]]:
     import pyarrow.parquet as pq
 
     try:
-        there = [n for n in _NUMBERS if n in pq.read_schema(path).names]
-        table = pq.read_table(path, columns=there)
-        ids = Ids(path)
+        file = pq.ParquetFile(path)
+        there = [name for name in _NUMBERS if name in file.schema_arrow.names]
+        kinds = {name: file.schema_arrow.field(name).type.to_pandas_dtype() for name in there}
+        columns = {name: np.empty(file.metadata.num_rows, kinds[name]) for name in there}
+        begin = 0
+        for number in range(file.num_row_groups):  # never the whole table twice
+            group = file.read_row_group(number, columns=there)
+            for name in there:
+                columns[name][begin : begin + group.num_rows] = group.column(name).to_numpy()
+            begin += group.num_rows
+        return Ids(path), columns
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"cannot read {str(path)!r} ({error}): run discover again") from None
-    columns = {name: table.column(name).to_numpy() for name in there}
-    return ids, columns
 
 
 def _rejected(path: Path) -> list[tuple[str, str]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import io
+import tempfile
+import threading
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -10,7 +11,9 @@ from PIL import Image, ImageOps
 from ttgcd.streams.base import Source
 from ttgcd.streams.decode import decode
 
-_JPEG = b"\xff\xd8\xff"
+#: Pictures that are kept while the stream decodes its images; those of longer streams are decoded
+#: a second time.
+MOST_KEPT = 8192
 
 
 def thumbnail(source: Source, position: int, size: int) -> Image.Image | None:
@@ -19,23 +22,64 @@ def thumbnail(source: Source, position: int, size: int) -> Image.Image | None:
     if source.kind != "images" or position < 0:
         return None
     try:
-        image = _image(source.read(position), size)
+        data = source.read(position)
+        return square(decode(data) if isinstance(data, bytes) else np.asarray(data), size)
     except Exception:  # damaged bytes make Pillow raise almost anything
         return None
-    if min(image.size) < size:  # an icon, or a strip: all of it, framed
+
+
+def square(pixels: np.ndarray, size: int) -> Image.Image:
+    """The middle of decoded pixels as a square picture."""
+    image = Image.fromarray(pixels).convert("RGB")
+    short = min(image.size)
+    if short < size // 2 or 2 * short < max(image.size):  # an icon, or a strip: all of it, framed
         return ImageOps.pad(image, (size, size), color=_edge_colour(image))
-    return ImageOps.fit(image, (size, size), Image.Resampling.LANCZOS)
+    if short < size:
+        return _framed(image, size)
+    left, top = (image.width - short) // 2, (image.height - short) // 2
+    box = (left, top, left + short, top + short)
+    # Means of whole blocks first: of a large picture most pixels are read only once.
+    return image.resize((size, size), Image.Resampling.BICUBIC, box=box, reducing_gap=1.01)
 
 
-def _image(data: bytes | np.ndarray, size: int) -> Image.Image:
-    """The picture, not much larger than needed: a JPEG can be decoded at an eighth of its size."""
-    if not isinstance(data, bytes):
-        return Image.fromarray(np.asarray(data)).convert("RGB")
-    if not data.startswith(_JPEG):
-        return Image.fromarray(decode(data))
-    with Image.open(io.BytesIO(data), formats=("JPEG",)) as image:
-        image.draft("RGB", (2 * size, 2 * size))
-        return ImageOps.exif_transpose(image).convert("RGB")
+class KeptThumbnails:
+    """Pictures made from what the stream decoded anyway, in a file without a name: it goes with the
+    process. Whatever is not there is read from the source again."""
+
+    def __init__(self, size: int, most: int = MOST_KEPT) -> None:
+        self._size, self._most = size, most
+        self._bytes = size * size * 3
+        self._file = tempfile.TemporaryFile(prefix="ttgcd-pictures-")  # noqa: SIM115
+        self._cells: dict[int, int] = {}
+        self._lock = threading.Lock()
+
+    def take(self, position: int, pixels: np.ndarray) -> None:
+        """The image at ``position`` has been decoded; called by the threads that decode."""
+        if len(self._cells) >= self._most:
+            return
+        data = square(pixels, self._size).tobytes()
+        with self._lock:
+            cell = self._cells.setdefault(position, len(self._cells))
+            self._file.seek(cell * self._bytes)
+            self._file.write(data)
+
+    def get(self, position: int) -> Image.Image | None:
+        with self._lock:
+            cell = self._cells.get(position)
+            if cell is None:
+                return None
+            self._file.seek(cell * self._bytes)
+            data = self._file.read(self._bytes)
+        return Image.frombytes("RGB", (self._size, self._size), data)
+
+
+def _framed(image: Image.Image, size: int) -> Image.Image:
+    """A picture a little smaller than wanted: its pixels as they are, what is too long cut off."""
+    left, top = max(0, (image.width - size) // 2), max(0, (image.height - size) // 2)
+    part = image.crop((left, top, min(left + size, image.width), min(top + size, image.height)))
+    frame = Image.new("RGB", (size, size), _edge_colour(part))
+    frame.paste(part, ((size - part.width) // 2, (size - part.height) // 2))
+    return frame
 
 
 def _edge_colour(image: Image.Image) -> tuple[int, int, int]:

@@ -117,7 +117,8 @@ def _excess_distance(one: np.ndarray, other: np.ndarray) -> float:
 def _fit_drop(run: RunFiles) -> float:
     """By how many standard deviations the samples after the buffer score lower than those in it,
     known and novel compared each with its own kind."""
-    early = np.arange(len(run)) < run.warmup
+    early = np.zeros(len(run), bool)
+    early[: run.warmup] = True
     seeds = seed_rows(run)
     spread = float(run.score.std())
     drops, weights = [0.0], [0]

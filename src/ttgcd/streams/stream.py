@@ -61,7 +61,11 @@ class Stream:
     to a new stream on the same source: its batches equal those of an uninterrupted one.
 
     ``workers`` threads decode at most ``ahead`` batches ahead; 0 workers decode in the caller.
+    ``shown`` is called with every image's position and pixels once it is decoded, by the thread
+    that did it.
     """
+
+    shown: Callable[[int, np.ndarray], None] | None = None
 
     def __init__(
         self,
@@ -251,8 +255,12 @@ class Stream:
                 reason = reason_of(error)
                 loaded.append(Rejected(self.source.id(position), position, reason, place))
                 continue
-            embedded = self.source.kind == "embeddings"
-            loaded.append((place, image if embedded else self.preprocess(image)))
+            if self.source.kind == "embeddings":
+                loaded.append((place, image))
+                continue
+            loaded.append((place, self.preprocess(image)))
+            if self.shown is not None:
+                self.shown(position, image)
         return loaded
 
 
