@@ -27,7 +27,7 @@ PARTS = (
 #: Fewer images for a machine that is busy: coarser, but still ratios.
 QUICK = {
     "stream": ["--images", "24", "--repeats", "1", "--batches", "1", "8"],
-    "whole": ["--images", "16"],
+    "whole": ["--images", "24"],
     "int8": ["--seeds", "1"],
     "warmup": ["--without-vit"],
     "embeddings": ["--rows", "200000"],

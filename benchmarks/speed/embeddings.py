@@ -1,6 +1,8 @@
 """A stream of embeddings from the file to the report: rate, memory, growth.
 
-python -m benchmarks.speed.embeddings [--rows 300000]
+    python -m benchmarks.speed.embeddings [--rows 1000000] [--dim 512] [--half]
+
+Ten million rows: `--rows 10000000 --dim 64`.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,20 +21,41 @@ import numpy as np
 from benchmarks.speed.rows import PROCESSOR_TIME, Row, report
 
 DIM, KNOWN, NOVEL = 512, 100, 50
+METHODS = {"scout, the default": (), "paper": ("--preset", "paper")}
 
 
-def write(folder: Path, rows: int, categories: int = KNOWN + NOVEL) -> list[str]:
-    """Unit rows around one direction a category; the arguments of a run on them."""
+@dataclass(frozen=True)
+class Spent:
+    """Seconds of a run: in all (from the command to its end) and by part; peak memory in MB."""
+
+    total: float
+    parts: dict[str, float]
+    peak: float
+
+    def where(self) -> str:
+        said = [f"{part} {seconds:.1f}" for part, seconds in self.parts.items() if part != "total"]
+        rest = self.total - sum(s for part, s in self.parts.items() if part != "total")
+        return ", ".join([*said, f"start, tables, report {rest:.1f}"]) + " s"
+
+
+def write(
+    folder: Path,
+    rows: int,
+    categories: int = KNOWN + NOVEL,
+    dim: int = DIM,
+    dtype: type = np.float32,
+) -> list[str]:
+    """Rows around one direction a category; the arguments of a run on them."""
     rng = np.random.default_rng(0)
-    centres = rng.normal(size=(categories, DIM)).astype(np.float32)
+    centres = rng.normal(size=(categories, dim)).astype(np.float32)
     known = categories * 2 // 3
     stored = np.lib.format.open_memmap(
-        folder / "stream.npy", mode="w+", dtype=np.float32, shape=(rows, DIM)
+        folder / "stream.npy", mode="w+", dtype=dtype, shape=(rows, dim)
     )
     for begin in range(0, rows, 10_000):
         count = min(10_000, rows - begin)
-        stored[begin : begin + count] = centres[rng.integers(0, categories, count)]
-        stored[begin : begin + count] += rng.standard_normal((count, DIM), np.float32)
+        part = centres[rng.integers(0, categories, count)]
+        stored[begin : begin + count] = part + rng.standard_normal((count, dim), np.float32)
     stored.flush()
     np.save(folder / "anchors.npy", centres[:known])
     names = ",".join(f"thing {i}" for i in range(known))
@@ -39,39 +64,51 @@ def write(folder: Path, rows: int, categories: int = KNOWN + NOVEL) -> list[str]
             "--out", str(folder / "out"), "--overwrite", "--quiet"]  # fmt: skip
 
 
-def measure(rows: int, categories: int = KNOWN + NOVEL) -> tuple[dict[str, float], float]:
-    """Where the seconds of a run went, and the peak memory of its process in MB."""
-    with tempfile.TemporaryDirectory() as name:
-        words = write(Path(name), rows, categories)
-        code = (
-            "import resource, sys; from ttgcd.cli import main; assert main(sys.argv[1:]) == 0; "
-            "spent = resource.getrusage(resource.RUSAGE_SELF); "
-            "print('peak', spent.ru_maxrss, spent.ru_utime + spent.ru_stime)"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code, *words], check=True, capture_output=True, text=True
-        )
-        record = json.loads(Path(name, "out", "run.json").read_text(encoding="utf-8"))
+def run(words: list[str]) -> Spent:
+    """One run in a process of its own."""
+    code = (
+        "import resource, sys; from ttgcd.cli import main; assert main(sys.argv[1:]) == 0; "
+        "spent = resource.getrusage(resource.RUSAGE_SELF); "
+        "print('peak', spent.ru_maxrss, spent.ru_utime + spent.ru_stime)"
+    )
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], check=True, capture_output=True, text=True
+    )
+    passed = time.perf_counter() - began
+    out = Path(words[words.index("--out") + 1])
+    parts = json.loads((out / "run.json").read_text(encoding="utf-8"))["seconds"]
     peak, processor = done.stdout.rsplit("peak", 1)[1].split()
-    if PROCESSOR_TIME:
-        record["seconds"]["total"] = float(processor)
-    return record["seconds"], int(peak) / 1024
+    return Spent(float(processor) if PROCESSOR_TIME else passed, parts, int(peak) / 1024)
+
+
+def measure(rows: int, categories: int = KNOWN + NOVEL) -> Spent:
+    """A stream that is made for this run."""
+    with tempfile.TemporaryDirectory() as name:
+        return run(write(Path(name), rows, categories))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=300_000)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--dim", type=int, default=DIM)
+    parser.add_argument("--half", action="store_true", help="float16")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    _, small = measure(10_000)
-    spent, peak = measure(args.rows)
-    where = ", ".join(f"{part} {spent[part]:.1f} s" for part in spent if part != "total")
-    rows = [
-        Row(f"embeddings {args.rows:,} x {DIM}, {KNOWN + NOVEL} categories, all files written",
-            100_000, "at least", args.rows / spent["total"], " samples/s", where),
-        Row(f"peak memory of {args.rows:,} against 10,000 embeddings", 1.05, "at most",
-            peak / small, note=f"{peak:.0f} MB"),
-    ]  # fmt: skip
+    dtype = np.float16 if args.half else np.float32
+    rows = []
+    with tempfile.TemporaryDirectory() as few, tempfile.TemporaryDirectory() as many:
+        small = write(Path(few), 10_000, dim=args.dim, dtype=dtype)
+        large = write(Path(many), args.rows, dim=args.dim, dtype=dtype)
+        for name, options in METHODS.items():
+            base, spent = run([*small, *options]), run([*large, *options])
+            what = f"embeddings {args.rows:,} x {args.dim}, {KNOWN + NOVEL} categories, {name}"
+            rows += [
+                Row(f"{what}, all files written", 100_000, "at least", args.rows / spent.total,
+                    " samples/s", spent.where()),
+                Row(f"its peak memory against that of 10,000 embeddings, {name}", 1.05, "at most",
+                    spent.peak / base.peak, note=f"{spent.peak:.0f} MB against {base.peak:.0f} MB"),
+            ]  # fmt: skip
     report(rows)
 
 

@@ -23,8 +23,8 @@ def main() -> None:
     matplotlib.rcParams["svg.hashsalt"] = "ttgcd"
     parts = ("input", "method", "sinks")
     figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
-    lengths = [(n, measure(n)[0]) for n in LENGTHS]
-    wide = [(k, measure(50_000, k)[0]) for k in CATEGORIES]
+    lengths = [(n, measure(n).parts) for n in LENGTHS]
+    wide = [(k, measure(50_000, k).parts) for k in CATEGORIES]
     for axis, points, label, size in (
         (axes[0], lengths, "samples in the stream", None),
         (axes[1], wide, "categories, K + L", 50_000),

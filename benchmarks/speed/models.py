@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from PIL import Image
@@ -13,11 +14,11 @@ from PIL import Image
 NAMES = ",".join(f"thing {i}" for i in range(50))
 
 
-def vit_b16(folder: Path) -> Path:
+def vit_b16(folder: Path, text_tower: Literal["mini", "clip"] = "mini") -> Path:
     """CLIP with ViT-B/16's image tower, random weights, in the real format.
 
-    The text tower is the embedded model's size: it reads fifty names once, and its tokenizer is
-    that of the embedded model, so nothing has to be downloaded.
+    The tokenizer is that of the embedded model, so nothing has to be downloaded; so is the size of
+    the text tower, where it reads fifty names once and no vocabulary.
     """
     import torch
     from transformers import CLIPConfig, CLIPModel
@@ -26,9 +27,13 @@ def vit_b16(folder: Path) -> Path:
 
     mini = path("mini")
     text = json.loads((mini / "config.json").read_text(encoding="utf-8"))["text_config"]
+    text = {**text, "projection_dim": 512, "hidden_act": "quick_gelu"}
+    if text_tower == "clip":
+        text |= {"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 12,
+                 "num_attention_heads": 8, "max_position_embeddings": 77}  # fmt: skip
     config = CLIPConfig(
         projection_dim=512,
-        text_config={**text, "projection_dim": 512, "hidden_act": "quick_gelu"},
+        text_config=text,
         vision_config={"patch_size": 16, "projection_dim": 512},
     )
     torch.manual_seed(0)

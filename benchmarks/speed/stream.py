@@ -37,7 +37,7 @@ def discover(files: Path, few: Path, count: int, out: Path, *options: str) -> fl
     """Seconds that the images cost: a run on all of them less a run on a few."""
 
     def run(source: Path) -> float:
-        words = ["discover", str(source), "--known", NAMES, "--novel", "4", "--epochs", "0",
+        words = ["discover", str(source), "--known", NAMES, "--novel", "4",
                  "--warmup", str(FEW), "--vocabulary", "none", "--quiet", "--overwrite",
                  "--out", str(out), *options]  # fmt: skip
         with contextlib.redirect_stdout(io.StringIO()):
@@ -117,25 +117,43 @@ def main() -> None:
     report(rows)
 
 
-def _mini(folder: Path, count: int = 2048) -> Row:
-    """With the small model decoding counts as well: the slower of the two is the bound."""
+def _mini(folder: Path, count: int = 4096) -> Row:
+    """With the small model decoding counts as well.
+
+    A pipeline of two stages goes at the pace of the slower one; here each gets half of the cores.
+    Where work is counted and not time, it adds up.
+    """
     source = write_photographs(folder / "many", count, 96)
     few = write_photographs(folder / "few of them", FEW, 96)
     vlm = load_vlm("mini")
     files = [file.read_bytes() for file in sorted(source.iterdir())]
     images = torch.stack([vlm.preprocess(decode(data)) for data in files])
     encoder = vlm.encoder()
-    spent = []
+    threads = torch.get_num_threads()
+    half = max(1, threads // 2)
+    options = ("--model", "mini", "--preset", "paper", "--epochs", "0")
+
+    def decode_all() -> None:
+        torch.set_num_threads(1)
+        for data in files:
+            vlm.preprocess(decode(data))
+        torch.set_num_threads(threads)
+
+    def encode_all() -> None:
+        torch.set_num_threads(half)
+        encoder(images)
+        torch.set_num_threads(threads)
+
+    spent: list[float] = []
     decoding, encoding, _ = side_by_side(
-        lambda: [vlm.preprocess(decode(data)) for data in files],
-        lambda: encoder(images),
-        lambda: spent.append(discover(source, few, count, folder / "out", "--model", "mini")),
+        decode_all,
+        encode_all,
+        lambda: spent.append(discover(source, few, count, folder / "out", *options)),
     )
-    # Where time passes, cores decode beside the encoder; where work is counted, it adds up.
-    cores = torch.get_num_threads()
-    bound = decoding + encoding if PROCESSOR_TIME else max(decoding / cores, encoding)
-    return Row("discover with mini against decode and encode", 0.8, "at least",
-               bound / min(spent), note=f"{count / min(spent):,.0f} images/s")  # fmt: skip
+    bound = decoding + encoding if PROCESSOR_TIME else max(decoding / half, encoding)
+    each = f"decode {count / decoding:,.0f}/s, encode {count / encoding:,.0f}/s alone"
+    return Row("discover with mini against the slower of decode and encode", 0.8, "at least",
+               bound / min(spent), note=f"{count / min(spent):,.0f} images/s; {each}")  # fmt: skip
 
 
 if __name__ == "__main__":

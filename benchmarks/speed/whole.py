@@ -1,9 +1,9 @@
 """The default on photographs, everything included, against encoding them once.
 
-    python -m benchmarks.speed.whole [--images 128]
+    python -m benchmarks.speed.whole [--images 2000]
 
-Two thousand photographs would take an hour here: buffer and stream are scaled down together, so
-that the buffer is as large a part of the stream as it would be there.
+From the command to the report, with the shipped vocabulary encoded by a text tower of CLIP's own
+shape. What encoding all images once takes is measured on a few of them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import os
 import tempfile
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from ttgcd.cli import main as command
 from ttgcd.streams.decode import decode
 from ttgcd.vlm import load_vlm
 
-PHOTOGRAPHS, BUFFER = 2000, 1024
+ENCODED = 64
 
 
 def ttgcd(words: list[str]) -> None:
@@ -33,31 +34,34 @@ def ttgcd(words: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--images", type=int, default=128)
+    parser.add_argument("--images", type=int, default=500)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        model = vit_b16(folder / "model")
+        # The vocabulary's embeddings are kept in a cache: here nothing is there yet.
+        os.environ["TTGCD_CACHE"] = str(folder / "cache")
+        model = vit_b16(folder / "model", text_tower="clip")
         source = write_photographs(folder / "photographs", args.images)
         vlm = load_vlm(str(model))
-        files = sorted(source.iterdir())
+        files = sorted(source.iterdir())[:ENCODED]
         tensors = torch.stack([vlm.preprocess(decode(file.read_bytes())) for file in files])
         encoder = vlm.encoder()
         encoder(tensors[:8])
         words = ["discover", str(source), "--model", str(model), "--known", NAMES, "--novel", "10",
-                 "--warmup", str(args.images * BUFFER // PHOTOGRAPHS), "--quiet",
-                 "--out", str(folder / "out")]  # fmt: skip
+                 "--quiet", "--out", str(folder / "out")]  # fmt: skip
         once = seconds(lambda: encoder(tensors))
         with contextlib.redirect_stdout(io.StringIO()):
             default = seconds(lambda: ttgcd(words))
-            once = min(once, seconds(lambda: encoder(tensors)))
-            quick = seconds(lambda: ttgcd([*words, "--overwrite", "--epochs", "0",
-                                           "--precision", "int8"]))  # fmt: skip
+            once = (once + seconds(lambda: encoder(tensors))) / 2 * args.images / len(files)
+            quick = seconds(
+                lambda: ttgcd([*words, "--overwrite", "--precision", "int8"])
+            )  # the vocabulary is in the cache now
     rows = [
         Row("the default on photographs (ViT-B/16 shape), in encodings of all", 1.5, "at most",
-            default / once, note=f"{args.images} images, buffer in proportion"),
-        Row("the same with --epochs 0 --precision int8", 1.0, "at most", quick / once),
+            default / once, note=f"{args.images:,} images in {default:.0f} s, words included"),
+        Row("the same with --precision int8, words in the cache", 1.0, "at most", quick / once,
+            note=f"{quick:.0f} s"),
     ]  # fmt: skip
     report(rows)
 
