@@ -13,9 +13,9 @@ from ttgcd.discovery.settings import Settings
 from ttgcd.errors import InputError
 from ttgcd.methods.base import Task
 from ttgcd.prototypes.bank import normalise
-from ttgcd.storage.state import State
 from ttgcd.report.gallery import SIZE
 from ttgcd.report.thumbnails import KeptThumbnails
+from ttgcd.storage.state import State
 from ttgcd.streams.arrays import Rows
 from ttgcd.streams.base import Source
 from ttgcd.streams.stream import Stream
