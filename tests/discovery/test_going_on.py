@@ -11,9 +11,11 @@ import pytest
 
 import ttgcd
 from ttgcd.cli import main
+from ttgcd.datasets import load_benchmark
 from ttgcd.discovery.edits.evidence import Evidence
 from ttgcd.discovery.edits.records import Edit
 from ttgcd.discovery.edits.replay import FIRST_SPLIT_ID
+from ttgcd.discovery.saved import SavedRun
 from ttgcd.errors import InputError
 
 KNOWN = ["a", "b", "c"]
@@ -199,6 +201,32 @@ def test_a_run_that_goes_on_can_be_scored_and_abstain(
     capsys.readouterr()
     assert main([*words, "--warmup", "9", "--overwrite"]) == 2
     assert "--warmup is the earlier run's" in capsys.readouterr().err
+
+
+def test_a_named_category_is_known_by_text_if_its_name_fits(tmp_path: Path) -> None:
+    """With the embedded model, on icons of eight classes, four of them known."""
+    bench = load_benchmark("iconshift", None)
+    source, labels = bench.open_stream("line")
+    names = [*bench.known, *bench.novel]
+    some = [row for row in range(len(labels)) if labels[row] in (0, 1, 2, 3, 60, 61, 62, 70)]
+    images = [bytes(source.read(row)) for row in some]
+    truth = labels[some]
+    found = ttgcd.discover(
+        images[:60], known=names[:4], novel=4, model="mini", out=tmp_path / "first"
+    )
+    home_of = {home(found, truth, label): label for label in (60, 61, 62, 70)}
+    right, odd = [category for category in sorted(home_of) if category >= 4][:2]
+    found.rename(right, names[home_of[right]])
+    found.rename(odd, "heap no 17")
+    saved = SavedRun(tmp_path / "first")
+    assert list(saved.named_texts(saved.task())) == [right]
+    more = found.update(images[60:], out=tmp_path / "more")
+    kinds = {c.id: (c.kind, c.name) for c in more.categories}
+    assert kinds[right] == ("known", names[home_of[right]]) and kinds[odd][0] == "known"
+    state = SavedRun(tmp_path / "more").state
+    assert state.arrays["texts.named"].shape[0] == 1 and state.values["stream"]["named"] == 1
+    found.undo(1)  # the next run does not hear of the name
+    assert not SavedRun(tmp_path / "first").named_texts(saved.task())
 
 
 def test_evidence_keeps_what_edits_mean_and_a_sample_of_the_rest(tmp_path: Path) -> None:

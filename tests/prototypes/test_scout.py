@@ -144,12 +144,15 @@ def test_a_named_category_is_known_by_its_name_from_then_on():
 
 
 def test_names_are_part_of_the_state_and_can_be_taken_back():
-    rows, _, texts, names = _named_world(1)
+    rows, true, texts, names = _named_world(1)
     scout = Scout(texts, None, 0, SCHEDULE)
     _streamed(scout, rows[:300])
     ids = sorted(scout.lineage.ids.tolist())
     novel = ids[6:]
-    scout.promote({novel[-1]: names[0], 999: names[1]})  # what is no living category is left out
+    found = _ids(scout, rows)
+    label = int(np.bincount(true[found == novel[-1]]).argmax())
+    own = texts.anchors[label] if label < 6 else names[label - 6]
+    scout.promote({novel[-1]: own, 999: names[1]})  # what is no living category is left out
     assert scout.lineage.named == 1 and scout.lineage.ids[6] == novel[-1]
     again = Scout(scout.texts, None, 0, SCHEDULE)
     again.load(scout.arrays(), json.loads(json.dumps(scout.values())))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.prototypes.worlds import world
 from ttgcd.prototypes.calibration import Standard, unit
 from ttgcd.prototypes.text_evidence import (
     Bonus,
@@ -11,6 +12,7 @@ from ttgcd.prototypes.text_evidence import (
     confident,
     known_bonus,
     offset_of,
+    speaks,
     word_bonus,
 )
 
@@ -80,3 +82,11 @@ def test_best_words_have_the_highest_mean_standardised_logit_in_the_group():
 def test_the_offset_is_halfway_to_the_quantile_of_the_known_share():
     best = np.arange(101) / 100
     assert offset_of(best, 0.25) == pytest.approx(0.5 * (1.5 + 0.75))
+
+
+def test_a_name_speaks_for_its_images_or_is_not_believed():
+    rows, true, texts = world(3, 2, each=40)
+    members = true == 3
+    assert speaks(rows, members, texts.words[0])  # its own name
+    assert not speaks(rows, members, texts.words[1])  # another one's
+    assert not speaks(rows, np.zeros(len(rows), bool), texts.words[0])

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ttgcd.discovery.edits.folder import EditedFolder
 from ttgcd.discovery.edits.replay import FIRST_SPLIT_ID
 from ttgcd.discovery.found import CATEGORIES, RUN, read_json
+from ttgcd.discovery.insight import kept_features
 from ttgcd.discovery.settings import Settings
 from ttgcd.discovery.taught import Taught, Told
 from ttgcd.engines.folder import ANCHORS
@@ -19,6 +21,8 @@ from ttgcd.engines.session import Session
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Category
 from ttgcd.methods.base import Method, Task
+from ttgcd.prototypes.confidence import even_sample
+from ttgcd.prototypes.text_evidence import speaks
 from ttgcd.storage.state import State
 from ttgcd.storage.state_files import load_state
 from ttgcd.streams.base import Rejected
@@ -89,7 +93,8 @@ class SavedRun:
     def named_texts(self, task: Task, promoted: bool = False) -> dict[int, np.ndarray]:
         """The text embeddings of the names that a user gave to categories, by id; with ``promoted``
         only of those that are known classes here already. None where there is no model to read
-        them. Categories that an edit made are not the method's."""
+        them. A name that does not speak for the images that bear it is left out, its category is
+        known by its looks alone. Categories that an edit made are not the method's."""
         records = [
             record
             for record in read_json(self.out / CATEGORIES)["categories"]
@@ -100,7 +105,17 @@ class SavedRun:
         if task.vlm is None or not records:
             return {}
         texts = text_anchors(task.vlm, [record["name"] for record in records], task.templates)
-        return {record["id"]: text for record, text in zip(records, texts)}
+        category = EditedFolder(self.out).replayed().assignments.column("category").to_numpy()
+        features = kept_features(self.out, len(category))
+        if features is None:
+            return {}
+        some = even_sample(len(features))
+        rows, given = np.asarray(features[some], np.float32), category[some]
+        return {
+            record["id"]: text
+            for record, text in zip(records, texts)
+            if speaks(rows, given == record["id"], text)
+        }
 
     def begins_with(self, task: Task, named: Mapping[int, np.ndarray]) -> State:
         """The method's state for a stream that goes on: it has heard of the names."""

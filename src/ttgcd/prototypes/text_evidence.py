@@ -16,6 +16,9 @@ CONFIDENT = 0.5
 WEIGHT = 0.1
 #: Words that speak for a novel category.
 BEST_WORDS = 3
+#: From this mean standardised logit of a category's members on its name is believed: one standard
+#: deviation above what the name says to all images.
+SPEAKS = 1.0
 CHUNK = 1024
 
 
@@ -79,6 +82,13 @@ class Texts:
 def distinct(anchors: np.ndarray, words: np.ndarray) -> np.ndarray:
     """Mask of the words that are not another word for a known name."""
     return (unit(words) @ unit(anchors).T).max(axis=1, initial=-1.0) < SAME_WORD
+
+
+def speaks(rows: np.ndarray, members: np.ndarray, text: np.ndarray) -> bool:
+    """Whether a name speaks for the images that bear it: the mean standardised logit of the rows
+    where ``members`` is ``SPEAKS`` or more. One that does not says nothing about others."""
+    said = Standard.of(rows, unit(text[None]))(rows[members])
+    return bool(len(said)) and float(said.mean()) >= SPEAKS
 
 
 def confident(names: np.ndarray, gate: np.ndarray, n_known: int, share: float) -> np.ndarray:
