@@ -53,13 +53,18 @@ class Losses:
     other_bytes: list[str] = field(default_factory=list)
 
     @property
+    def killed(self) -> int:
+        """Workers and raylets; those that were frozen come on top."""
+        return self.kills["workers killed"] + self.kills["raylets killed"]
+
+    @property
     def bad(self) -> int:
         return len(self.other_bytes)
 
     def lines(self) -> Iterator[str]:
         what = ", ".join(f"{count} {name}" for name, count in sorted(self.kills.items()))
         yield (
-            f"cluster: {self.kills.total()} losses ({what}) in {self.runs} runs: {self.replaced} "
+            f"cluster: {self.killed} kills ({what}) in {self.runs} runs: {self.replaced} "
             f"workers replaced, {self.repeated} ranges asked for again, {self.bad} files with "
             "other bytes"
         )
@@ -99,7 +104,7 @@ def campaign(
     method: str = "scout",
     tell: Callable[[str], None] = lambda line: None,
 ) -> Losses:
-    """Runs on two workers, each disturbed until it ends, until ``kills`` losses were caused."""
+    """Runs on two workers, each disturbed until it ends, until there were ``kills`` kills."""
     from ray.cluster_utils import Cluster
 
     from ttgcd.engines.cluster.pool import EncoderPool, model_of, require_ray
@@ -127,7 +132,7 @@ def campaign(
         ray.init(address=cluster.address, log_to_driver=False)
         with EncoderPool(model_of(vlm), 2, address=cluster.address) as pool:
             pool.processes()
-            while losses.kills.total() < kills:
+            while losses.killed < kills:
                 killer = _Killer(cluster, nodes, rng, losses, kills)
                 out = work / f"run-{losses.runs}"
                 stream = _run(out, method, task, source, pool, killer)
@@ -138,7 +143,7 @@ def campaign(
                     here = (work / f"run-{losses.runs - 1}" / name).read_bytes()
                     if here != (work / "local" / name).read_bytes():
                         losses.other_bytes.append(f"run {losses.runs}: {name}")
-                tell(f"{losses.kills.total()} losses in {losses.runs} runs, {losses.bad} faults")
+                tell(f"{losses.killed} kills in {losses.runs} runs, {losses.bad} faults")
             losses.replaced = pool.replaced
     finally:
         ray.shutdown()
@@ -191,11 +196,11 @@ class _Killer:
         self, cluster: Any, nodes: list[Any], rng: random.Random, losses: Losses, most: int
     ) -> None:
         self._cluster, self._nodes, self._rng = cluster, nodes, rng
-        self._kills, self._most = losses.kills, most
+        self._losses, self._kills, self._most = losses, losses.kills, most
         self._due = time.monotonic()
 
     def __call__(self, phase: str, done: int, total: int) -> None:
-        if time.monotonic() < self._due or self._kills.total() >= self._most:
+        if time.monotonic() < self._due or self._losses.killed >= self._most:
             return
         self._due = time.monotonic() + self._rng.uniform(0.3, 2.0)
         kind = self._rng.choice(("worker", "worker", "raylet", "freeze"))
@@ -244,7 +249,9 @@ def worker_processes(node: Any) -> list[int]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m faults.cluster")
-    parser.add_argument("--kills", type=int, default=20, help="losses (default: %(default)s)")
+    parser.add_argument(
+        "--kills", type=int, default=20, help="of workers and raylets (default: %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--method", choices=("scout", "pact"), default="scout")
     parser.add_argument("--images", type=int, default=3000, help="of each run")

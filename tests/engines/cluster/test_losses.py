@@ -19,5 +19,5 @@ def test_lost_workers_and_raylets_leave_no_trace(method):
         timeout=600,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "cluster: 3 losses" in done.stdout
+    assert "cluster: 3 kills" in done.stdout
     assert "0 files with other bytes" in done.stdout
