@@ -118,6 +118,25 @@ def test_readers_wait_for_a_session_that_is_slow(tmp_path, pool):
     batches.close()
 
 
+def test_pixels_travel_only_as_long_as_the_method_wants_them(tmp_path, pool, monkeypatch):
+    """The object store holds features: images are decoded and encoded in the same worker."""
+    came = []
+    take = PooledStream._take
+
+    def noting(self, place, done):
+        came.append((done.version, done.pixels is not None))
+        take(self, place, done)
+
+    monkeypatch.setattr(PooledStream, "_take", noting)
+    pooled(tmp_path / "pact", pool, Pictures.make(400))
+    assert any(pixels for version, pixels in came if version == 0)  # re-alignment wants them
+    assert len([True for version, pixels in came if version == 1]) >= 10
+    assert not any(pixels for version, pixels in came if version == 1)
+    came.clear()
+    pooled(tmp_path / "scout", pool, Pictures.make(400), method=Scout(warmup=64, words=0))
+    assert came and not any(pixels for _, pixels in came)
+
+
 class _Logged(Source):
     """Pictures that leave a byte in a file for each one that is read."""
 
