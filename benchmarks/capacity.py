@@ -33,7 +33,7 @@ from ttgcd.methods.base import Method, Task
 from ttgcd.methods.pact import Pact
 from ttgcd.methods.scout import Scout
 from ttgcd.streams.arrays import open_array
-from ttgcd.streams.base import Source
+from ttgcd.streams.base import Batch, Source
 from ttgcd.streams.stream import Stream
 
 BATCH, DIM, KNOWN, NOVEL, WORDS = 128, 512, 100, 100, 1500
@@ -77,13 +77,7 @@ def whole_run(
     images: int, pool: EncoderPool | None, name: str = "pact", per_second: float | None = None
 ) -> Cost:
     """A run over embeddings, read here or by workers."""
-    rng = np.random.default_rng(0)
-    centres, words = (unit(rng.normal(size=(n, DIM))) for n in (KNOWN + NOVEL, WORDS))
-    rows = centres[rng.integers(0, len(centres), images)]
-    rows = (rows + 0.03 * rng.normal(size=rows.shape)).astype(np.float32)
-    task = Task(
-        tuple(f"thing {k}" for k in range(KNOWN)), centres[:KNOWN], NOVEL, word_embeddings=words
-    )
+    task, rows = world(images)
     method: Method = Pact(warmup=1024)
     if name == "scout":  # one fit, and then nothing but the stream
         method = Scout(growth=1e9, restarts=1, fresh_restarts=1, revise_at_end=False)
@@ -107,6 +101,27 @@ def whole_run(
         run_to_folder(method, task, make, Path(folder) / "out", {}, progress=note)
     first, last, batches = ticks[0], ticks[-1], len(ticks) - 1
     return Cost((last[0] - first[0]) / batches, BATCH * batches / (last[1] - first[1]))
+
+
+def fit_seconds() -> float:
+    """Scout's fit to a full reservoir."""
+    task, rows = world(8192)
+    method = Scout(warmup=len(rows))
+    method.start(task)
+    ids = tuple(map(str, range(len(rows))))
+    began = time.thread_time()
+    method.observe(Batch(ids, 0, tuple(range(len(rows))), len(rows), features=rows))
+    return time.thread_time() - began
+
+
+def world(images: int) -> tuple[Task, np.ndarray]:
+    """Embeddings of as many clusters as there are categories."""
+    rng = np.random.default_rng(0)
+    centres, words = (unit(rng.normal(size=(n, DIM))) for n in (KNOWN + NOVEL, WORDS))
+    rows = centres[rng.integers(0, len(centres), images)]
+    rows = unit(rows + 0.03 * rng.normal(size=rows.shape))
+    names = tuple(f"thing {k}" for k in range(KNOWN))
+    return Task(names, centres[:KNOWN], NOVEL, word_embeddings=words), rows
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -209,6 +224,7 @@ def main() -> None:
         print(
             f"  {name:6} {1000 * here:6.2f} ms, with batches from workers {1000 * from_ray:.2f} ms"
         )
+    print(f"  a fit of scout to its reservoir: {fit_seconds():.1f} s")
     window = AHEAD * BATCH * DIM * 4
     print(f"driver memory: {window / 1e6:.1f} MB a worker for the window, and for every sample")
     each = BYTES_PER_NAME + BYTES_PER_PLACE
