@@ -4,9 +4,10 @@ import numpy as np
 
 from tests.prototypes.worlds import world
 from ttgcd.evaluation import split_accuracy
-from ttgcd.prototypes.partition import centres_of
-from ttgcd.prototypes.refit import Restarts, fit, resized
-from ttgcd.prototypes.text_evidence import Texts
+from ttgcd.prototypes.calibration import Geometry, Standard
+from ttgcd.prototypes.partition import Partition, centres_of
+from ttgcd.prototypes.refit import TEXT_SHARE, Restarts, Words, fit, resized
+from ttgcd.prototypes.text_evidence import Texts, known_bonus
 
 FEW = Restarts(2, 1)
 
@@ -27,6 +28,33 @@ def test_words_of_novel_categories_are_those_of_their_classes():
         mine = true[fitted.labels == 6 + column]
         right += int(np.bincount(mine).argmax()) - 6 == fitted.words[column, 0]
     assert right >= 4
+
+
+def test_starts_are_told_apart_by_how_far_words_bear_them_out():
+    rows, true, texts = world(6, 6)
+    geometry, names = Geometry.of(rows), Standard.of(rows, texts.anchors)
+    bonus = known_bonus(names, 0.1, 1.5, 6)
+    words = Words(6, rows, geometry(rows), bonus, Standard.of(rows, texts.words), 0.1, 1.5)
+    mixed = np.where(true < 6, true, 6 + np.arange(len(true)) % 6)
+    for labels in (true, mixed):
+        start = Partition(labels, centres_of(words.mapped, labels, 12), 0.0)
+        spoken = words.spoken(start)
+        mine = spoken.partition.labels
+        says = [int(np.argmax(spoken.bonus(row[None])[0])) for row in rows]
+        share = np.mean([s == m for s, m in zip(says, mine, strict=True) if m >= 6])
+        assert np.isclose(spoken.borne_out, share)
+    right, wrong = (
+        words.spoken(Partition(x, centres_of(words.mapped, x, 12), 0.0)).borne_out
+        for x in (true, mixed)
+    )
+    assert right > wrong + 0.1
+
+
+def test_with_words_that_can_be_trusted_many_classes_are_found():
+    rows, true, texts = world(10, 30, each=12, noise=1.4)
+    found = fit(rows, texts, 30, (0, 1), FEW)
+    assert found.trust.share == TEXT_SHARE
+    assert split_accuracy(found.labels, true, 10).all > 0.87  # spread seeds alone: 0.79
 
 
 def test_a_fit_that_goes_on_keeps_most_labels():

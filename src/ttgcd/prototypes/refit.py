@@ -22,6 +22,7 @@ from ttgcd.prototypes.partition import (
 )
 from ttgcd.prototypes.text_evidence import (
     WEIGHT,
+    Bonus,
     Texts,
     best_words,
     confident,
@@ -30,6 +31,7 @@ from ttgcd.prototypes.text_evidence import (
     word_bonus,
 )
 from ttgcd.prototypes.trust import Agreement, agreement
+from ttgcd.prototypes.word_seeds import from_words
 
 #: Share of what the words say in the features, where they are trusted.
 TEXT_SHARE = 0.2
@@ -81,7 +83,7 @@ def fit(
 
     ``before`` are labels of the rows under the model before, which had ``old_novel`` categories:
     the fit goes on from them. ``trust`` is kept from an earlier fit, or measured when it is None;
-    then fresh restarts compete with the model that goes on, and must beat its value by ``margin``.
+    then fresh starts compete with the model that goes on, and must beat it by ``margin``.
     The last ``named`` of the known classes have been found by their looks before they got a name:
     a fresh start begins them at their members.
     """
@@ -105,6 +107,16 @@ def fit(
     mapped, weight = space(rows), WEIGHT * trust.weight
     bonus = known_bonus(names, weight, offset, novel)
     added = bonus(rows)
+    speaking = bool(len(texts.words) and novel)
+    words = Words(n_known, rows, mapped, bonus, Standard.of(rows, texts.words), weight, offset)
+    trusted = speaking and trust.share >= TEXT_SHARE
+
+    def better(new: Partition, old: Partition, by: float) -> bool:
+        """Where words are trusted, they and not the fit of the centres tell starts apart."""
+        if trusted:
+            return words.spoken(new).borne_out > words.spoken(old).borne_out + by
+        return new.value > old.value + by
+
     found: Partition | None = None
     if before is not None:
         old = centres_of(mapped, before, n_known + old_novel)
@@ -114,22 +126,58 @@ def fit(
     if found is None or fresh:
         rng = np.random.default_rng((*seed, _SEEDS))
         times = restarts.first if found is None else restarts.later
-        new = from_seeds(
-            mapped[some], says[some], keep[some], added[some], n_known, weight, times, rng
-        )
+        sample = mapped[some], says[some], keep[some], added[some]
+        new = from_seeds(*sample, n_known, weight, times, rng)
         new = lloyd(mapped, new.centres, added, n_known, weight)
-        if found is None or new.value > found.value + margin:
-            found = new
-    chosen = np.zeros((novel, 0), np.int64)
-    if len(texts.words) and novel:
-        words, known = Standard.of(rows, texts.words), bonus
+        if trusted:
+            other = from_words(rows[some], sample[0], texts, *sample[1:], weight, rng)
+            other = lloyd(mapped, other.centres, added, n_known, weight)
+            new = other if better(other, new, 0.0) else new
+        found = new if found is None or better(new, found, margin) else found
+    if not speaking:
+        none = np.zeros((novel, 0), np.int64)
+        return Fitted(LinearModel(space, found.centres, bonus), found.labels, trust, none)
+    last = words.spoken(found)
+    model = LinearModel(space, last.partition.centres, last.bonus)
+    return Fitted(model, last.partition.labels, trust, last.chosen)
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A partition whose novel categories have chosen words (places), the bonus with theirs, and
+    the share of the novel categories' samples of which the texts alone say the same."""
+
+    partition: Partition
+    bonus: Bonus
+    chosen: np.ndarray
+    borne_out: float
+
+
+@dataclass(frozen=True)
+class Words:
+    """What words say about the reservoir; ``bonus`` is that of the known names."""
+
+    n_known: int
+    rows: np.ndarray
+    mapped: np.ndarray
+    bonus: Bonus
+    words: Standard
+    weight: float
+    offset: float
+
+    def spoken(self, found: Partition) -> Spoken:
+        """Novel categories choose their words and are clustered again, in turns."""
+        count = len(found.centres)
         for _ in range(WORD_ROUNDS):
             size = np.maximum(1, np.bincount(found.labels, minlength=count))[:, None]
-            means = group_sums(rows, found.labels, count) / size
-            chosen = best_words(words, means[n_known:])
-            bonus = word_bonus(known, words, chosen, rows, weight, offset)
-            found = lloyd(mapped, found.centres, bonus(rows), n_known, weight, WORD_STEPS)
-    return Fitted(LinearModel(space, found.centres, bonus), found.labels, trust, chosen)
+            means = group_sums(self.rows, found.labels, count) / size
+            chosen = best_words(self.words, means[self.n_known :])
+            bonus = word_bonus(self.bonus, self.words, chosen, self.rows, self.weight, self.offset)
+            added = bonus(self.rows)
+            found = lloyd(self.mapped, found.centres, added, self.n_known, self.weight, WORD_STEPS)
+        novel = found.labels >= self.n_known
+        same = added[novel].argmax(axis=1) == found.labels[novel]
+        return Spoken(found, bonus, chosen, float(same.mean()) if novel.any() else 0.0)
 
 
 def resized(
