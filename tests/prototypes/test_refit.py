@@ -43,11 +43,12 @@ def test_starts_are_told_apart_by_how_far_words_bear_them_out():
         says = [int(np.argmax(spoken.bonus(row[None])[0])) for row in rows]
         share = np.mean([s == m for s, m in zip(says, mine, strict=True) if m >= 6])
         assert np.isclose(spoken.borne_out, share)
+        assert np.isclose(spoken.worth, spoken.partition.value + 0.1 * share)
     right, wrong = (
-        words.spoken(Partition(x, centres_of(words.mapped, x, 12), 0.0)).borne_out
-        for x in (true, mixed)
+        words.spoken(Partition(x, centres_of(words.mapped, x, 12), 0.0)) for x in (true, mixed)
     )
-    assert right > wrong + 0.1
+    assert right.borne_out > wrong.borne_out + 0.1
+    assert right.worth > wrong.worth
 
 
 def test_with_words_that_can_be_trusted_many_classes_are_found():

@@ -112,9 +112,9 @@ def fit(
     trusted = speaking and trust.share >= TEXT_SHARE
 
     def better(new: Partition, old: Partition, by: float) -> bool:
-        """Where words are trusted, they and not the fit of the centres tell starts apart."""
+        """Where words are trusted, partitions are compared after they have spoken."""
         if trusted:
-            return words.spoken(new).borne_out > words.spoken(old).borne_out + by
+            return words.spoken(new).worth > words.spoken(old).worth + by
         return new.value > old.value + by
 
     found: Partition | None = None
@@ -151,6 +151,11 @@ class Spoken:
     bonus: Bonus
     chosen: np.ndarray
     borne_out: float
+
+    @property
+    def worth(self) -> float:
+        """How well samples fit to their categories, and texts to both."""
+        return self.partition.value + WEIGHT * self.borne_out
 
 
 @dataclass(frozen=True)
