@@ -15,13 +15,15 @@ import argparse
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from arrangements import ONLY, SCENARIOS, SEEDS, STREAMS, Job, arranged, late_classes
+from discovery_tables import print_table
 
 from ttgcd.bench.measure import fit_warmup
 from ttgcd.data.words import vocabulary
@@ -51,16 +53,6 @@ METHODS = {
     "semi-supervised k-means": ("ss-kmeans", True),
     "PACT, no re-alignment": ("pact", True),
 }
-SECOND = {"line": "emoji", "solid": "multicolour", "fog": "jpeg_compression", "frost": "contrast"}
-
-
-@dataclass(frozen=True)
-class Job:
-    scenario: str
-    benchmark: str
-    stream: str
-    method: str
-    seed: int
 
 
 # -- features -----------------------------------------------------------------------------------
@@ -95,78 +87,16 @@ def encode(args: argparse.Namespace, benchmark: str) -> None:
         print(f"encoded {benchmark} {name}: {len(features):,} images", flush=True)
 
 
-# -- scenarios: features, labels, known classes, seed -> order and choice of samples ---------------
-
-Arrange = Callable[[np.ndarray, int, np.random.Generator], np.ndarray]
-
-
-def shuffled(labels: np.ndarray, n_known: int, rng: np.random.Generator) -> np.ndarray:
-    return rng.permutation(len(labels))
-
-
-def by_class(labels: np.ndarray, n_known: int, rng: np.random.Generator) -> np.ndarray:
-    """A folder in its own order: class after class, the classes in a random order."""
-    place = rng.permutation(int(labels.max()) + 1)
-    order = rng.permutation(len(labels))
-    return order[np.argsort(place[labels[order]], kind="stable")]
-
-
-def late(labels: np.ndarray, n_known: int, rng: np.random.Generator) -> np.ndarray:
-    """Three novel classes in ten appear only in the second half."""
-    order, coming = rng.permutation(len(labels)), late_classes(labels, n_known)
-    early = order[~np.isin(labels[order], coming)][: len(order) // 2]
-    return np.concatenate([early, rng.permutation(np.setdiff1d(order, early))])
-
-
-def late_classes(labels: np.ndarray, n_known: int) -> np.ndarray:
-    novel = np.unique(labels[labels >= n_known])
-    return np.random.default_rng(1).choice(novel, max(1, round(0.3 * len(novel))), replace=False)
-
-
-def some_novel(count: int) -> Arrange:
-    def arrange(labels: np.ndarray, n_known: int, rng: np.random.Generator) -> np.ndarray:
-        novel = np.unique(labels[labels >= n_known])
-        chosen = rng.choice(novel, min(count, len(novel)), replace=False)
-        kept = np.flatnonzero((labels < n_known) | np.isin(labels, chosen))
-        return rng.permutation(kept)
-
-    return arrange
-
-
-def long_tail(labels: np.ndarray, n_known: int, rng: np.random.Generator) -> np.ndarray:
-    """Class sizes fall to a tenth from the first to the last, in a random order of classes."""
-    classes, kept = rng.permutation(np.unique(labels)), []
-    for rank, k in enumerate(classes):
-        mine = rng.permutation(np.flatnonzero(labels == k))
-        share = 0.1 ** (rank / max(1, len(classes) - 1))
-        kept.append(mine[: max(1, round(share * len(mine)))])
-    return rng.permutation(np.concatenate(kept))
-
-
-SCENARIOS: dict[str, Arrange] = {
-    "shuffled": shuffled,
-    "sorted": by_class,
-    "late": late,
-    "long tail": long_tail,
-    "drift": shuffled,
-    **{f"L = {count}": some_novel(count) for count in (0, 1, 3, 5, 20)},
-}
-
-
-#: scenarios that make sense on one benchmark only
-ONLY = {"L = 3": "cifar10-c", "L = 5": "iconshift", "L = 20": "iconshift", "late": "iconshift"}
-
-
 def jobs(args: argparse.Namespace) -> Iterator[Job]:
     """What is asked for; seed by seed, so that a run that was stopped has whole tables."""
     streams = {"iconshift": STYLES, "cifar10-c": load_benchmark("cifar10-c", args.data).streams}
     for scenario in args.scenarios:
-        for seed in range(args.seeds if scenario == "shuffled" else 1):
+        for seed in range(args.seeds or SEEDS.get(scenario, 1)):
             for benchmark in DEVELOPMENT:
                 if ONLY.get(scenario, benchmark) != benchmark:
                     continue
                 for stream in streams[benchmark]:
-                    if scenario == "drift" and stream not in SECOND:
+                    if stream not in STREAMS.get(scenario, (stream,)):
                         continue
                     for method in args.methods:
                         yield Job(scenario, benchmark, stream, method, seed)
@@ -186,39 +116,25 @@ class Twice:
         self.first[rows.index[new]] = rows.category[new]
 
 
-def load_stream(folder: Path, job: Job) -> tuple[Any, np.ndarray, np.ndarray]:
-    data = np.load(folder / f"{job.benchmark}-{job.stream}.npz")
-    rng, n_known = np.random.default_rng(job.seed), len(data["anchors"])
-    order = SCENARIOS[job.scenario](data["labels"], n_known, rng)
-    features, labels = data["features"][order], data["labels"][order]
-    if job.scenario == "drift":
-        other = np.load(folder / f"{job.benchmark}-{SECOND[job.stream]}.npz")
-        more = rng.permutation(len(other["labels"]))[: len(labels)]
-        features = np.concatenate([features, other["features"][more]])
-        labels = np.concatenate([labels, other["labels"][more]])
-    return data, features, labels
-
-
 def measure(folder: Path, job: Job) -> dict[str, Any]:
     warnings.simplefilter("ignore")
-    data, features, labels = load_stream(folder, job)
-    n_known = len(data["anchors"])
-    novel = len(np.unique(labels[labels >= n_known]))
+    seen = arranged(folder, job)
+    labels, n_known, novel = seen.labels, seen.known, seen.novel
     name, told = METHODS[job.method]
     task = Task(
         known=tuple(f"class {k}" for k in range(n_known)),
-        anchors=data["anchors"],
+        anchors=seen.anchors,
         novel=novel if told else None,
-        logit_scale=float(data["scale"]),
+        logit_scale=seen.scale,
         seed=job.seed,
-        word_embeddings=data["words"][:1500],
+        word_embeddings=seen.words,
     )
     options = {"warmup": 1024} if name in ("scout", "pact") else {}
     method = load_method(name, **fit_warmup(options, len(labels)))
     first, last, store = Twice(len(labels)), Collector(), FeaturesInMemory()
     session = Session(method, task, [first, last, store], store=store)
     began = time.perf_counter()
-    session.drive(batches(features))
+    session.drive(batches(seen.features))
     seconds = time.perf_counter() - began
     final = last.result().category
     aliases = np.arange(max(int(first.first.max()), int(final.max())) + 1)
@@ -243,7 +159,7 @@ def measure(folder: Path, job: Job) -> dict[str, Any]:
         row["judged"], row["moved"] = health["count_judged"], health["refits_moved"]
         row["reliability"], row["changes"] = health["names_reliability"], health["changes"]
     if job.scenario == "late":
-        coming = late_classes(labels, n_known)
+        coming = late_classes(seen, job.seed)
         row["late"], row["late_found"] = len(coming), found_classes(final, labels, coming)
     return row
 
@@ -281,92 +197,6 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-# -- tables ---------------------------------------------------------------------------------------
-
-GROUPS = {
-    "IconShift, development": ("iconshift", True),
-    "IconShift, other": ("iconshift", False),
-    "CIFAR-10-C, development": ("cifar10-c", True),
-    "CIFAR-10-C, other": ("cifar10-c", False),
-}
-
-
-def table(args: argparse.Namespace) -> None:
-    rows = read(args.out)
-    for scenario in SCENARIOS:
-        mine = [row for row in rows if row["scenario"] == scenario]
-        if mine:
-            print(f"\n### {scenario}\n")
-            print_accuracy(mine)
-            print_counts(mine)
-
-
-def print_accuracy(rows: list[dict[str, Any]]) -> None:
-    """Mean All on arrival / at the end, by group of streams, and the seconds of the largest."""
-    groups = {
-        title: [r for r in rows if (r["benchmark"], r["development"]) == key]
-        for title, key in GROUPS.items()
-    }
-    groups = {title: group for title, group in groups.items() if group}
-    print("| mean All, arrival / final | " + " | ".join(groups) + " | seconds |")
-    print("|---|" + "---:|" * (len(groups) + 1))
-    for method in METHODS:
-        cells = []
-        for group in groups.values():
-            mine = [r for r in group if r["method"] == method]
-            first, last = ([r[when][0] for r in mine] for when in ("arrival", "final"))
-            if not mine:
-                cells.append("")
-            elif first == last or METHODS[method][0] in ("kmeans", "ss-kmeans"):
-                cells.append(f"{np.mean(last):.1f}")
-            else:
-                cells.append(f"{np.mean(first):.1f} / {np.mean(last):.1f}")
-        seconds = [r["seconds"] for r in rows if r["method"] == method]
-        if seconds:
-            print(f"| {method} | " + " | ".join(cells) + f" | {max(seconds):.0f} |")
-
-
-def print_counts(rows: list[dict[str, Any]]) -> None:
-    """How well L was counted, how often ids moved, which late classes were found."""
-    counted = [r for r in rows if r["method"] == "scout, L unknown"]
-    for held, group in (
-        ("development", [r for r in counted if r["development"]]),
-        ("other", [r for r in counted if not r["development"]]),
-    ):
-        judged = [r for r in group if r["judged"]]
-        if not judged:
-            continue
-        true, found = (np.array([r[k] for r in judged]) for k in ("novel", "found"))
-        inside = np.mean([r["range"][0] <= r["novel"] <= r["range"][1] for r in judged])
-        error = np.median(np.abs(found - true) / np.maximum(true, 1))
-        print(
-            f"\nL unknown, {held}: {len(judged)} of {len(group)} streams judged, "
-            f"median found {np.median(found):.0f} of {np.median(true):.0f}, median relative error "
-            f"{100 * error:.0f} %, the range holds the truth on {100 * inside:.0f} %."
-        )
-    scouts = [r["moved"] for r in rows if r["method"] == "scout" and len(r["moved"]) > 1]
-    if scouts:
-        within, last = ([m for r in scouts for m in part(r)] for part in (_within, _last))
-        print(
-            f"\nOf the reservoir, {100 * np.mean(within):.1f} % change id at a refit within the "
-            f"stream, {100 * np.mean(last):.1f} % at the last one, after which everything is "
-            "answered again (means)."
-        )
-    for method in METHODS:
-        late_rows = [r for r in rows if r["method"] == method and "late" in r]
-        if late_rows:
-            found, all_late = (sum(r[k] for r in late_rows) for k in ("late_found", "late"))
-            print(f"\n{method}: {found} of {all_late} late classes own a category at the end.")
-
-
-def _within(moved: list[float]) -> list[float]:
-    return moved[:-1]
-
-
-def _last(moved: list[float]) -> list[float]:
-    return moved[-1:]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("action", choices=("run", "table"))
@@ -375,10 +205,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/discovery.jsonl"))
     parser.add_argument("--scenarios", type=lambda s: s.split(","), default=list(SCENARIOS))
     parser.add_argument("--methods", type=lambda s: s.split("+"), default=list(METHODS))
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, help="instead of each scenario's usual number")
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
-    run(args) if args.action == "run" else table(args)
+    run(args) if args.action == "run" else print_table(read(args.out), METHODS)
 
 
 if __name__ == "__main__":

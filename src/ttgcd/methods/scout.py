@@ -1,7 +1,7 @@
 """Scout: known classes by name and looks, novel ones by looks and words, counted along the stream.
 
 One linear score a category over a calibrated space, refitted to a uniform sample of the stream
-each time it has grown by half; texts count as far as clusters made without them bear them out.
+each time it has grown by a quarter; texts count as far as clusters made without them bear them out.
 Answers on arrival; at the end all rows are answered again by the last fit. The encoder is left as
 it is. ``ttgcd.prototypes.scout_stream`` has the numbers.
 """
@@ -57,7 +57,7 @@ class Scout(Method):
 
     warmup: int = 1024
     reservoir: int = 8192
-    growth: float = 1.5
+    growth: float = 1.25
     restarts: int = 8
     fresh_restarts: int = 4
     words: int = 1500

@@ -34,7 +34,7 @@ JUDGED = 0.45
 #: more than it brings, and at its end, where everything is answered again.
 _MARGIN, _LAST_MARGIN = 0.01, 0.002
 #: A stream that has changed is refitted when it has grown by so much.
-_SOON = 1.2
+_SOON = 1.1
 _COUNT = 4  # purpose of random numbers; ``refit`` has the ones before
 
 
@@ -56,7 +56,7 @@ class Schedule:
 
     warmup: int = 1024
     reservoir: int = 8192
-    growth: float = 1.5
+    growth: float = 1.25
     restarts: Restarts = field(default_factory=lambda: Restarts(8, 4))
 
 
@@ -143,7 +143,7 @@ class Scout:
         fitted: Fitted = fit(
             rows,
             self.texts,
-            self._count(rows),
+            self._count(rows, fresh or self.changed),
             (self.seed, self.seen),
             self.schedule.restarts,
             before,
@@ -184,10 +184,13 @@ class Scout:
         lineage.ids, lineage.named = lineage.ids[order], len(chosen)
         self.refit(False)
 
-    def _count(self, rows: np.ndarray) -> int:
-        """L as given, or the known classes' complement to what the last censuses counted."""
+    def _count(self, rows: np.ndarray, anew: bool) -> int:
+        """L as given, or the known classes' complement to what the last censuses counted; ``anew``
+        takes one more."""
         if self.novel is not None:
             return max(0, self.novel - self.lineage.named)
+        if not anew:
+            return self.lineage.novel
         rng = np.random.default_rng((self.seed, self.seen, _COUNT))
         self.census = take_census(rows, self.texts, rng)
         self.counts = [*self.counts, float(np.log(self.census.total))][-len(_RECENT) :]

@@ -1,0 +1,110 @@
+"""The tables of benchmarks/discovery.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from arrangements import SCENARIOS
+
+Rows = list[dict[str, Any]]
+Methods = dict[str, tuple[str, bool]]  # method, whether it is told L
+GROUPS = {
+    "IconShift, development": ("iconshift", True),
+    "IconShift, other": ("iconshift", False),
+    "CIFAR-10-C, development": ("cifar10-c", True),
+    "CIFAR-10-C, other": ("cifar10-c", False),
+}
+
+
+def print_table(rows: Rows, methods: Methods) -> None:
+    """Scenario by scenario: accuracy, counts, ids that moved, late classes, worst orders."""
+    for scenario in SCENARIOS:
+        mine = [row for row in rows if row["scenario"] == scenario]
+        if mine:
+            seeds = len({row["seed"] for row in mine})
+            print(f"\n#### {scenario}, {seeds} {'seed' if seeds == 1 else 'seeds'}\n")
+            print_accuracy(mine, methods)
+            print_counts(mine)
+            print_moves(mine)
+            print_late(mine, methods)
+            print_worst(mine, methods)
+
+
+def print_accuracy(rows: Rows, methods: Methods) -> None:
+    """Mean All on arrival / at the end, by group of streams, and the seconds of the largest."""
+    groups = {
+        title: [r for r in rows if (r["benchmark"], r["development"]) == key]
+        for title, key in GROUPS.items()
+    }
+    groups = {title: group for title, group in groups.items() if group}
+    print("| mean All, arrival / final | " + " | ".join(groups) + " | seconds |")
+    print("|---|" + "---:|" * (len(groups) + 1))
+    for method in methods:
+        cells = []
+        for group in groups.values():
+            mine = [r for r in group if r["method"] == method]
+            first, last = ([r[when][0] for r in mine] for when in ("arrival", "final"))
+            if not mine:
+                cells.append("")
+            elif first == last or methods[method][0] in ("kmeans", "ss-kmeans"):
+                cells.append(f"{np.mean(last):.1f}")
+            else:
+                cells.append(f"{np.mean(first):.1f} / {np.mean(last):.1f}")
+        seconds = [r["seconds"] for r in rows if r["method"] == method]
+        if seconds:
+            print(f"| {method} | " + " | ".join(cells) + f" | {max(seconds):.0f} |")
+
+
+def print_counts(rows: Rows) -> None:
+    """How well L was counted."""
+    counted = [r for r in rows if r["method"] == "scout, L unknown"]
+    for held, group in (
+        ("development", [r for r in counted if r["development"]]),
+        ("other", [r for r in counted if not r["development"]]),
+    ):
+        judged = [r for r in group if r["judged"]]
+        if not judged:
+            continue
+        true, found = (np.array([r[k] for r in judged]) for k in ("novel", "found"))
+        inside = np.mean([r["range"][0] <= r["novel"] <= r["range"][1] for r in judged])
+        error = np.median(np.abs(found - true) / np.maximum(true, 1))
+        print(
+            f"\nL unknown, {held}: {len(judged)} of {len(group)} streams judged, "
+            f"median found {np.median(found):.0f} of {np.median(true):.0f}, median relative error "
+            f"{100 * error:.0f} %, the range holds the truth on {100 * inside:.0f} %."
+        )
+
+
+def print_moves(rows: Rows) -> None:
+    """Which part of the reservoir changed its id at refits, L given."""
+    scouts = [r["moved"] for r in rows if r["method"] == "scout" and r["moved"]]
+    if not scouts:
+        return
+    within, last = [m for moved in scouts for m in moved[:-1]], [moved[-1] for moved in scouts]
+    said = f"{100 * np.mean(within):.1f} % at a refit within the stream, " if within else ""
+    print(f"\n{said}{100 * np.mean(last):.1f} % at the last one (means) change id.")
+
+
+def print_late(rows: Rows, methods: Methods) -> None:
+    for method in methods:
+        mine = [r for r in rows if r["method"] == method and "late" in r]
+        if mine:
+            found, everything = (sum(r[k] for r in mine) for k in ("late_found", "late"))
+            print(f"\n{method}: {found} of {everything} late classes own a category at the end.")
+
+
+def print_worst(rows: Rows, methods: Methods) -> None:
+    """The mean of the worst tenth of the orders of each stream, where there are enough of them."""
+    for method in methods:
+        streams: dict[str, list[float]] = {}
+        for row in rows:
+            if row["method"] == method:
+                streams.setdefault(row["stream"], []).append(row["final"][0])
+        enough = {name: sorted(all_) for name, all_ in streams.items() if len(all_) >= 10}
+        if enough:
+            cells = [
+                f"{s} {np.mean(v[: len(v) // 10]):.1f} ({np.mean(v):.1f})"
+                for s, v in enough.items()
+            ]
+            print(f"\n{method}, worst tenth of the orders (mean of all): {', '.join(cells)}.")
