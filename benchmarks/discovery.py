@@ -116,7 +116,8 @@ class Twice:
         self.first[rows.index[new]] = rows.category[new]
 
 
-def measure(folder: Path, job: Job) -> dict[str, Any]:
+def measure(folder: Path, job: Job, changed: dict[str, float] | None = None) -> dict[str, Any]:
+    """The row of a job, with some of the method's options ``changed``."""
     warnings.simplefilter("ignore")
     seen = arranged(folder, job)
     labels, n_known, novel = seen.labels, seen.known, seen.novel
@@ -129,7 +130,7 @@ def measure(folder: Path, job: Job) -> dict[str, Any]:
         seed=job.seed,
         word_embeddings=seen.words,
     )
-    options = {"warmup": 1024} if name in ("scout", "pact") else {}
+    options = {"warmup": 1024, **(changed or {})} if name in ("scout", "pact") else {}
     method = load_method(name, **fit_warmup(options, len(labels)))
     first, last, store = Twice(len(labels)), Collector(), FeaturesInMemory()
     session = Session(method, task, [first, last, store], store=store)

@@ -62,7 +62,7 @@ def test_refits_fade_with_the_logarithm_of_the_stream():
     for start in range(0, len(rows), 20):
         scout.learn(rows[start : start + 20])
         fits.add(scout.last_fit)
-    assert len(fits - {0}) <= 1 + np.log(len(rows) / 120) / np.log(1.5)
+    assert len(fits - {0}) <= 1 + np.log(len(rows) / 120) / np.log(SCHEDULE.growth)
     assert len(scout.reservoir.rows) == 300
 
 
