@@ -27,7 +27,7 @@ PARTS = (
 #: Fewer images for a machine that is busy: coarser, but still ratios.
 QUICK = {
     "stream": ["--images", "24", "--repeats", "1", "--batches", "1", "8"],
-    "whole": ["--images", "24"],
+    "whole": ["--images", "64"],
     "int8": ["--seeds", "1"],
     "warmup": ["--without-vit"],
     "embeddings": ["--rows", "200000"],
@@ -35,6 +35,7 @@ QUICK = {
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "speed.json"
 PAGE = ROOT / "docs" / "performance.md"
+PICTURE = ROOT / "docs" / "img" / "growth.svg"
 BEGIN, END = "<!-- speed table: make bench -->", "<!-- end of speed table -->"
 
 
@@ -69,6 +70,22 @@ def table(results: dict[str, list[Row]], where: str) -> str:
     return "\n".join(lines)
 
 
+def draw_growth() -> None:
+    print("growth ...", file=sys.stderr, flush=True)
+    command = [sys.executable, "-m", "benchmarks.speed.growth", str(PICTURE)]
+    subprocess.run(command, check=True, cwd=ROOT)
+
+
+def _picture() -> str:
+    """The growth of the costs, once it has been drawn."""
+    if not PICTURE.is_file():
+        return ""
+    return (
+        "\n\n![Processor time a sample by the length of the stream and by the number of categories]"
+        f"(img/{PICTURE.name})"
+    )
+
+
 def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
@@ -79,7 +96,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="results/speed.json and the page")
     parser.add_argument("--quick", action="store_true", help="fewer images")
     args = parser.parse_args()
-    chosen = args.only.split(",") if args.only else list(PARTS)
+    chosen = args.only.split(",") if args.only else [*PARTS, "growth"]
     kept = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.is_file() else {}
     results: dict[str, list[Row]] = {}
     for part in PARTS:
@@ -96,7 +113,9 @@ def main() -> None:
         page = PAGE.read_text(encoding="utf-8")
         before, rest = page.split(BEGIN)
         after = rest.split(END)[1]
-        new = f"{before}{BEGIN}\n{table(results, where)}\n{END}{after}"
+        if "growth" in chosen:
+            draw_growth()
+        new = f"{before}{BEGIN}\n{table(results, where)}{_picture()}\n{END}{after}"
         PAGE.write_text(new, encoding="utf-8")
 
 

@@ -26,9 +26,11 @@ METHODS = {"scout, the default": (), "paper": ("--preset", "paper")}
 
 @dataclass(frozen=True)
 class Spent:
-    """Seconds of a run: in all (from the command to its end) and by part; peak memory in MB."""
+    """Seconds of a run: in all (from the command to its end), of all threads' work, and by part;
+    peak memory in MB."""
 
     total: float
+    processor: float
     parts: dict[str, float]
     peak: float
 
@@ -79,13 +81,8 @@ def run(words: list[str]) -> Spent:
     out = Path(words[words.index("--out") + 1])
     parts = json.loads((out / "run.json").read_text(encoding="utf-8"))["seconds"]
     peak, processor = done.stdout.rsplit("peak", 1)[1].split()
-    return Spent(float(processor) if PROCESSOR_TIME else passed, parts, int(peak) / 1024)
-
-
-def measure(rows: int, categories: int = KNOWN + NOVEL) -> Spent:
-    """A stream that is made for this run."""
-    with tempfile.TemporaryDirectory() as name:
-        return run(write(Path(name), rows, categories))
+    work = float(processor)
+    return Spent(work if PROCESSOR_TIME else passed, work, parts, int(peak) / 1024)
 
 
 def main() -> None:

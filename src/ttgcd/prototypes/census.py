@@ -17,8 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.optimize import linear_sum_assignment
 
 from ttgcd.prototypes.calibration import Geometry, unit
 from ttgcd.prototypes.partition import centres_of
@@ -81,6 +79,10 @@ def _cut(mapped: np.ndarray, centred: np.ndarray, texts: Texts) -> _Cuts:
     everything = np.concatenate([texts.anchors, texts.words])
     everything = unit(everything - everything.mean(axis=0))
     names = everything[: len(texts.anchors)]
+    # Slow to import: not before it is needed.
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.optimize import linear_sum_assignment
+
     tree = linkage(mapped, "ward")
     found = []
     for k in _numbers(len(mapped), len(names)):
