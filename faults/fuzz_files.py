@@ -138,7 +138,7 @@ def _run(out: Path, stop_at: int | None = None) -> None:
 
 
 def _array_seeds() -> list[Seed]:
-    from ttgcd.discovery.inputs import read_anchors
+    from ttgcd.discovery.inputs import read_texts
 
     rng = np.random.default_rng(2)
     seeds = []
@@ -154,7 +154,7 @@ def _array_seeds() -> list[Seed]:
     np.save(buffer, np.eye(3, 8, dtype=np.float32))
 
     def anchors(path: Path) -> str:
-        read_anchors(str(path), 3)
+        read_texts("anchors", str(path), 3, 8)
         return "read"
 
     return [*seeds, Seed("anchors", "anchors.npy", buffer.getvalue(), _refusable(anchors))]

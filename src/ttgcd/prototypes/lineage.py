@@ -73,11 +73,11 @@ class Lineage:
         shared = group_sums(one_hot(old, len(self.ids)), new, count)
         k = self.fixed
         ids = np.concatenate([self.ids[:k], np.full(count - k, -1)])
-        for row, column in _matched(shared[k:, k:]):
-            if shared[k + row, k + column] > 0:
-                ids[k + row] = self.ids[k + column]
+        for one, other in _matched(shared[k:, k:]):
+            if shared[k + one, k + other] > 0:
+                ids[k + one] = self.ids[k + other]
         events: list[Event] = []
-        for column in np.flatnonzero(ids < 0):
+        for column in np.flatnonzero(ids < 0).tolist():
             ids[column] = self.next_id
             self.born_at[int(ids[column])] = seen
             events.append(Birth(int(ids[column]), seen))

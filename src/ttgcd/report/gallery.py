@@ -12,7 +12,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ class Gallery:
     questions: list[tuple[str, list[int], int | None]] = field(default_factory=list)
 
     def write(self, out: Path) -> None:
-        text = json.dumps({"format": FORMAT, **asdict(self)}, separators=(",", ":"))
+        text = json.dumps({"format": FORMAT, **vars(self)}, separators=(",", ":"))
         write_atomic(out / FOLDER / INDEX, (text + "\n").encode())
 
     @classmethod

@@ -7,7 +7,7 @@ import numpy as np
 #: Fewer points than this get plain PCA.
 _LEAST = 30
 #: Neighbours that attract a point, strangers that repel it in a step, steps.
-_NEIGHBOURS, _STRANGERS, _STEPS = 12, 12, 120
+_NEIGHBOURS, _STRANGERS, _STEPS = 12, 10, 90
 #: How far a point moves in the first step, in widths of the map; later steps are shorter.
 _PACE = 0.02
 
