@@ -1,14 +1,16 @@
 """How fast the service is, as a ratio to ``discover`` on the same files and model, in one run.
 
-    python -m benchmarks.serving [--images 4096] [--clients 8]
+    python -m benchmarks.serving [--images 8192] [--rounds 3]
+    python -m benchmarks.serving --memory 100000
 
-1. ``discover`` over a folder, then the same files through HTTP into a stream with the same settings
-   (server, clients and encoder share the machine): images a second and the ratio, both from first
-   image to last answer, both without loading the model.
+1. ``discover`` over a folder and the same files through HTTP into a stream with the same settings,
+   by turns: images a second from the first image to the last revision, both without loading the
+   model. Server and clients share the machine.
 2. Every acknowledged id is there once.
-3. At half that rate, one image a request: p50 and p99 of the time until the answer.
-4. 64 clients at once, one image a request: none refused but by 429, none lost.
-5. The server's memory after each tenth of the images.
+3. 64 clients at once, one image a request.
+4. At half that rate, one image a request: p50 and p99 of the time until the answer.
+
+``--memory N`` instead: N images through HTTP, and the server's memory after each tenth of them.
 """
 
 from __future__ import annotations
@@ -19,72 +21,98 @@ import json
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from benchmarks.load import Images, Told, closed_loop, open_loop, requests
 from tests.service.live_server import LiveServer
-from ttgcd import AsyncClient, discover
+from ttgcd import discover
 from ttgcd.datasets.iconshift import iconshift_classes, load_iconshift
 
-Images = list[tuple[str, bytes]]
-BATCH = 128
+#: Few words: finding names is no part of what is measured.
+SETTINGS: dict[str, Any] = {
+    "known": list(iconshift_classes()[0]),
+    "novel": 40,
+    "vocabulary": ["thing", "tool"],
+}
+AT_ONCE, LINES, CROWD = 128, 6, 64
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--images", type=int, default=4096)
-    parser.add_argument("--clients", type=int, default=4, help="requests under way in part 1")
-    parser.add_argument("--at-once", type=int, default=128, help="images a request in part 1")
+    parser.add_argument("--images", type=int, default=8192)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--memory", type=int, metavar="N", help="N images, and nothing else")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        bench(Path(place), args.images - args.images % BATCH, args.clients, args.at_once)
+        work = Path(place)
+        # The port answers to this machine only; the state is on the disk of the temporary folder.
+        server = LiveServer(work / "state", "--most-streams", "64").start().ready()
+        try:
+            if args.memory:
+                grow(server, args.memory)
+            else:
+                compare(server, work, _images(args.images), args.rounds)
+        finally:
+            server.stop()
 
 
-def bench(work: Path, count: int, clients: int, at_once: int) -> None:
-    images = _images(count)
-    known = list(iconshift_classes()[0])
-    # Few words: finding names is no part of what is measured.
-    settings: dict[str, Any] = {
-        "known": known,
-        "novel": 40,
-        "preset": "paper",
-        "vocabulary": ["thing", "tool"],
-    }
-    settings["batch_size"] = BATCH
-    method = {"warmup": min(512, count // 2), "epochs": 1}
-    plain = _discovered(work, images, {**settings, "changes": method})
-    print(f"discover: {plain:.0f} images/s ({count} images, model mini)", flush=True)
+def compare(server: LiveServer, work: Path, images: Images, rounds: int) -> None:
+    folder = work / "images"
+    folder.mkdir()
+    for name, data in images:
+        (folder / name).write_bytes(data)
+    plain, served = [], []
+    for turn in range(rounds):
+        plain.append(len(images) / _discovered(folder, work / f"out{turn}"))
+        told, seconds = _served(server, f"turn{turn}", images)
+        served.append(len(images) / seconds)
+        _once(server, f"turn{turn}", told, images)
+    one, other = statistics.median(plain), statistics.median(served)
+    print(f"images:     {len(images)} of IconShift, 32 x 32, model mini, {rounds} rounds")
+    print(f"discover:   {one:.0f} images/s ({_spread(plain)})")
+    print(f"HTTP:       {other:.0f} images/s ({_spread(served)}), {AT_ONCE} images a request")
+    print(f"ratio:      {other / one:.2f} (medians)")
+    print(f"ids:        {len(images)} acknowledged in each round, each there once")
 
-    server = LiveServer(work / "state", "--queue", "16384").start().ready()
-    post = httpx.post(
-        f"{server.url}/v1/streams", json={"name": "all", **settings, **method}, timeout=120
-    )
-    post.raise_for_status()
-    memory: list[float] = []
+    stream = _created(server, "crowd")
+    few = [(f"c{name}", data) for name, data in images[:4096]]
     began = time.perf_counter()
-    asyncio.run(_flood(server, images, clients, at_once, memory))
-    while _learned(server, "all") < count:
-        time.sleep(0.02)
-    served = count / (time.perf_counter() - began)
-    print(f"served:   {served:.0f} images/s, {served / plain:.2f} of discover", flush=True)
-    ids = _ids(server, "all", count)
-    assert sorted(ids) == sorted(name for name, _ in images), "an id is lost or doubled"
-    print(f"ids:      {len(ids)} acknowledged, each there once")
-    print(f"memory:   {' '.join(f'{mb:.0f}' for mb in memory)} MB after each tenth")
-
-    half = served / 2
-    times = asyncio.run(_paced(server, "all", images[: min(count, 1024)], half))
-    times.sort()
-    p99 = times[int(0.99 * len(times))]
+    told = asyncio.run(closed_loop(server.port, requests(stream, few, 1), CROWD))
+    rate = len(few) / (time.perf_counter() - began)
+    _once(server, stream, told, few)
     print(
-        f"half load, one image a request at {half:.0f}/s: p50 "
-        f"{1000 * statistics.median(times):.0f} ms, p99 {1000 * p99:.0f} ms"
+        f"{CROWD} clients: {rate:.0f} images/s, one image a request; {_times(told)}; "
+        f"{len(told.ids)} acknowledged, each there once; {told.busy} told to come back later"
     )
-    busy, taken = asyncio.run(_crowd(server, "all", images[: min(count, 1024)], 64))
-    print(f"64 clients: {taken} answered, {busy} asked to come back later")
-    server.stop()
+    few = [(f"h{name}", data) for name, data in images[:2048]]
+    told = asyncio.run(open_loop(server.port, requests(stream, few, 1), rate / 2))
+    print(f"half load:  {rate / 2:.0f} images/s, one image a request; {_times(told)}")
+
+
+def grow(server: LiveServer, count: int) -> None:
+    """Memory over a long stream."""
+    stream, tenth = _created(server, "long"), count // 10
+    source = _images(min(count, 8192))
+    before = _megabytes(server)
+    print(f"memory: {before:.0f} MB before the first image", flush=True)
+    for part in range(10):
+        images = [
+            (f"{n:07d}.png", source[n % len(source)][1])
+            for n in range(part * tenth, (part + 1) * tenth)
+        ]
+        began = time.perf_counter()
+        asyncio.run(closed_loop(server.port, requests(stream, images, AT_ONCE), LINES))
+        rate = len(images) / (time.perf_counter() - began)
+        print(
+            f"memory: {_megabytes(server):.0f} MB after {(part + 1) * tenth} images "
+            f"({rate:.0f} images/s)",
+            flush=True,
+        )
+    print(f"images in the stream: {_info(server, stream)['images']}")
 
 
 def _images(count: int) -> Images:
@@ -97,90 +125,60 @@ def _images(count: int) -> Images:
     ]
 
 
-def _discovered(work: Path, images: Images, settings: dict[str, Any]) -> float:
-    folder = work / "images"
-    folder.mkdir()
-    for name, data in images:
-        (folder / name).write_bytes(data)
-    discover(folder, out=work / "out", model="mini", shuffle=False, **settings)
-    seconds = json.loads((work / "out" / "run.json").read_text())["seconds"]
-    spent = sum(seconds[phase] for phase in ("input", "encode", "method", "sinks"))
-    return len(images) / spent
+def _discovered(folder: Path, out: Path) -> float:
+    """Seconds from the first image to the last revision, without names and report."""
+    discover(folder, out=out, model="mini", shuffle=False, **SETTINGS)
+    seconds = json.loads((out / "run.json").read_text())["seconds"]
+    return float(sum(seconds[phase] for phase in ("input", "encode", "method", "sinks")))
 
 
-async def _flood(
-    server: LiveServer, images: Images, clients: int, at_once: int, memory: list[float]
-) -> None:
-    tenth, done = len(images) // 10, 0
-    async with AsyncClient(server.url) as client:
-        sent = client.send("all", images, at_once=at_once, concurrency=clients, wait=False)
-        async for _ in sent:
-            done += 1
-            if done % tenth == 0:
-                memory.append(_memory(server))
+def _created(server: LiveServer, name: str) -> str:
+    said = {"name": name, **SETTINGS}
+    httpx.post(f"{server.url}/v1/streams", json=said, timeout=120).raise_for_status()
+    return name
 
 
-async def _paced(server: LiveServer, stream: str, images: Images, rate: float) -> list[float]:
-    times: list[float] = []
-    async with httpx.AsyncClient(base_url=server.url, timeout=60) as client:
-
-        async def one(name: str, data: bytes) -> None:
-            began = time.perf_counter()
-            await client.post(
-                f"/v1/streams/{stream}/images?id=paced-{name}",
-                content=data,
-                headers={"content-type": "image/png"},
-            )
-            times.append(time.perf_counter() - began)
-
-        tasks = []
-        begin = time.perf_counter()
-        for n, (name, data) in enumerate(images):
-            await asyncio.sleep(max(0.0, begin + n / rate - time.perf_counter()))
-            tasks.append(asyncio.create_task(one(name, data)))
-        await asyncio.gather(*tasks)
-    return times
+def _served(server: LiveServer, name: str, images: Images) -> tuple[Told, float]:
+    """Seconds from the first image to the last revision."""
+    made = requests(_created(server, name), images, AT_ONCE)
+    began = time.perf_counter()
+    told = asyncio.run(closed_loop(server.port, made, LINES))
+    done = httpx.post(f"{server.url}/v1/streams/{name}/finish", timeout=120).json()
+    spent = time.perf_counter() - began
+    assert done["finished"] == len(images), done
+    return told, spent
 
 
-async def _crowd(server: LiveServer, stream: str, images: Images, clients: int) -> tuple[int, int]:
-    busy = taken = 0
-    limits = httpx.Limits(max_connections=clients)
-    async with httpx.AsyncClient(base_url=server.url, timeout=60, limits=limits) as client:
-
-        async def mine(part: Images) -> None:
-            nonlocal busy, taken
-            for name, data in part:
-                while True:
-                    answer = await client.post(
-                        f"/v1/streams/{stream}/images?id=crowd-{name}",
-                        content=data,
-                        headers={"content-type": "image/png"},
-                    )
-                    if answer.status_code == 200:
-                        taken += 1
-                        break
-                    assert answer.status_code == 429, answer.text
-                    busy += 1
-                    await asyncio.sleep(1)
-
-        await asyncio.gather(*[mine(images[who::clients]) for who in range(clients)])
-    return busy, taken
+def _once(server: LiveServer, stream: str, told: Told, images: Images) -> None:
+    """Every id was acknowledged once and is there once, or the run ends here."""
+    there: list[str] = []
+    while len(there) < len(images):
+        query = f"limit=500&offset={len(there)}"
+        found = httpx.get(f"{server.url}/v1/streams/{stream}/images?{query}", timeout=60).json()
+        if not found["images"]:
+            break
+        there += [row["id"] for row in found["images"]]
+    wanted = sorted(name for name, _ in images)
+    if sorted(told.ids) != wanted or sorted(there) != wanted:
+        raise SystemExit(f"{stream}: an acknowledged id is lost or doubled")
 
 
-def _learned(server: LiveServer, stream: str) -> int:
-    return int(httpx.get(f"{server.url}/v1/streams/{stream}", timeout=60).json()["learned"])
+def _info(server: LiveServer, stream: str) -> dict[str, Any]:
+    return dict(httpx.get(f"{server.url}/v1/streams/{stream}", timeout=60).json())
 
 
-def _ids(server: LiveServer, stream: str, count: int) -> list[str]:
-    found: list[str] = []
-    for offset in range(0, count, 500):
-        url = f"{server.url}/v1/streams/{stream}/images?limit=500&offset={offset}"
-        found += [row["id"] for row in httpx.get(url, timeout=60).json()["images"]]
-    return found
+def _times(told: Told) -> str:
+    ordered = sorted(told.seconds)
+    p99 = ordered[int(0.99 * (len(ordered) - 1))]
+    return f"p50 {1000 * statistics.median(ordered):.0f} ms, p99 {1000 * p99:.0f} ms"
 
 
-def _memory(server: LiveServer) -> float:
-    """Resident megabytes of the server's process."""
+def _spread(rates: Sequence[float]) -> str:
+    return " ".join(f"{rate:.0f}" for rate in rates)
+
+
+def _megabytes(server: LiveServer) -> float:
+    """Resident memory of the server's process."""
     for line in Path(f"/proc/{server.process.pid}/status").read_text().splitlines():
         if line.startswith("VmRSS"):
             return int(line.split()[1]) / 1024

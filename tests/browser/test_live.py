@@ -17,6 +17,7 @@ from tests.service.conftest import STREAM, icons  # noqa: F401
 from tests.service.live_server import LiveServer
 
 SCRIPT = "<img src=x onerror=window.hit=1>"
+TABS = ("wall", "images", "doubtful", "questions", "map", "figures", "history", "settings")
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 
 
@@ -73,10 +74,6 @@ def filled(server: LiveServer, icons: list[tuple[str, bytes]]) -> None:  # noqa:
     httpx.post(url, files=files, timeout=120).raise_for_status()
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="now and then a new name does not reach the wall: a race to be found",
-)
 def test_from_the_first_visit_to_a_corrected_wall(visit, server, icons):  # noqa: F811
     page = visit()
     page.get_by_label("Name").fill("icons")
@@ -142,22 +139,113 @@ def test_search_map_and_galleries_pick_the_same_images(visit, filled):
     assert page.get_by_text("picked").count() >= 1
 
 
+def test_a_name_that_is_being_typed_survives_images_that_arrive(visit, filled, server, icons):  # noqa: F811
+    page = visit("#icons/wall")
+    card = page.locator(".card.novel").last  # the smallest: others may get in front of it
+    number = card.get_attribute("data-category")
+    card.locator(".name").click()
+    page.keyboard.type("wonder")
+    before = page.locator(".state b").inner_text()
+    files = [("images", (f"late {name}", data, "image/png")) for name, data in icons[96:160]]
+    httpx.post(f"{server.url}/v1/streams/icons/images", files=files, timeout=120).raise_for_status()
+    page.wait_for_function(f"document.querySelector('.state b').textContent != {before!r}")
+    page.wait_for_timeout(1500)  # the wall has been drawn again with new counts
+    page.keyboard.type("ful thing")
+    page.keyboard.press("Enter")
+    page.locator(f'.card[data-category="{number}"] .name', has_text="wonderful thing").wait_for()
+
+
+def test_a_card_dragged_on_another_is_merged_into_it_and_the_notice_takes_it_back(visit, filled):
+    page = visit("#icons/wall")
+    page.locator(".card.novel").nth(1).wait_for()
+    before = page.locator(".card.novel").count()
+    dragged = page.locator(".card.novel").nth(1).get_attribute("data-category")
+    onto = page.locator(".card.novel").first
+    page.locator(f'.card[data-category="{dragged}"]').drag_to(onto)
+    page.locator(f'.card[data-category="{dragged}"]').wait_for(state="detached")
+    assert page.locator(".card.novel").count() == before - 1
+    page.get_by_role("button", name="Undo", exact=True).click()
+    page.locator(f'.card[data-category="{dragged}"]').wait_for()
+
+
+def tab_to(page: Any, wanted: str, most: int = 400) -> None:
+    """Press Tab until the focus is on what a selector says."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate("wanted => document.activeElement.matches(wanted)", wanted):
+            return
+    raise AssertionError(f"Tab does not lead to {wanted}")
+
+
+def test_rename_merge_and_undo_without_a_mouse(visit, filled):
+    page = visit("#icons/wall")
+    page.locator(".card.novel").nth(2).wait_for()
+    before = page.locator(".card.novel").count()
+    number, other = (
+        page.locator(".card.novel").nth(place).get_attribute("data-category") for place in (0, 2)
+    )
+    tab_to(page, f'.card[data-category="{number}"] .name')
+    page.keyboard.press("Enter")
+    page.keyboard.type("typed")
+    page.keyboard.press("Enter")
+    page.locator(f'.card[data-category="{number}"] .name', has_text="typed").wait_for()
+    focused = "document.activeElement.closest('.card')?.dataset.category"
+    assert page.evaluate(focused) == number, "the focus is back where it was"
+
+    tab_to(page, f'.card[data-category="{number}"] input[type=checkbox]')
+    page.keyboard.press("Space")
+    tab_to(page, f'.card[data-category="{other}"] input[type=checkbox]')
+    page.keyboard.press("Space")
+    tab_to(page, ".actions .primary")
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"document.querySelectorAll('.card.novel').length == {before - 1}")
+
+    tab_to(page, '.tabs a[href$="/history"]')
+    page.keyboard.press("Enter")
+    page.locator(".history button").first.wait_for()
+    tab_to(page, ".history button")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="redo merge").first.wait_for()
+    page.goto(page.url.split("#")[0] + "#icons/wall")
+    page.wait_for_function(f"document.querySelectorAll('.card.novel').length == {before}")
+
+
+def test_settings_finish_a_stream_and_export_it(visit, filled, server):
+    page = visit("#icons/settings")
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="CSV").click()
+    lines = Path(saved.value.path()).read_text(encoding="utf-8").splitlines()
+    images = httpx.get(f"{server.url}/v1/streams/icons", timeout=30).json()["images"]
+    assert len(lines) == images + 1
+    button = page.get_by_role("button", name="Finish stream")
+    if button.is_enabled():  # another test may have done so
+        button.click()
+    page.locator(".facts", has_text=f"finished at{images}").wait_for()
+
+
+def test_a_phone_sends_what_its_camera_sees(visit, filled, icons):  # noqa: F811
+    page = visit("#icons/images", width=390, height=800, has_touch=True, is_mobile=True)
+    page.locator(".camera").wait_for()
+    before = page.locator(".state b").inner_text()
+    picture = {"name": "shot.png", "mimeType": "image/png", "buffer": icons[190][1]}
+    page.locator("input[capture]").set_input_files([picture])
+    page.wait_for_function(f"document.querySelector('.state b').textContent != {before!r}")
+
+
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_every_view_fits_and_has_no_serious_accessibility_fault(visit, filled, server, width, dark):
     options = {"color_scheme": "dark" if dark else "light"}
     page = visit("#icons/wall", width=width, **options)
     page.locator(".card").first.wait_for()
-    for tab in ("wall", "images", "questions", "figures", "history"):
+    page.add_script_tag(path=str(AXE))
+    serious = {}
+    for tab in TABS:
         page.goto(f"{server.url}/#icons/{tab}")
         page.locator(f'.tabs a[aria-current=page]:has-text("{tab}")').wait_for()
         # What is being drawn may stand out for a moment; nothing may stay so.
         page.wait_for_function("document.documentElement.scrollWidth <= innerWidth", timeout=5000)
-    if not AXE.exists():
-        pytest.skip("needs axe-core")
-    page.goto(f"{server.url}/#icons/wall")
-    page.locator(".card").first.wait_for()
-    page.wait_for_timeout(600)  # cards fade in: half-seen text has too little contrast
-    page.add_script_tag(path=str(AXE))
-    found = page.evaluate("axe.run().then(r => r.violations)")
-    serious = [v["id"] for v in found if v["impact"] in ("serious", "critical")]
-    assert serious == []
+        page.wait_for_timeout(600)  # cards fade in: half-seen text has too little contrast
+        found = page.evaluate("axe.run().then(r => r.violations)")
+        bad = [v["id"] for v in found if v["impact"] in ("serious", "critical")]
+        serious |= {tab: bad} if bad else {}
+    assert serious == {}

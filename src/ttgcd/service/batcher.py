@@ -6,7 +6,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +17,9 @@ from ttgcd.vlm.encoder import CHUNK, Encoder
 #: Requests that come within this time share a forward pass.
 WINDOW = 0.004
 #: An image whose batch is whole waits so long for the answer of the session itself.
-DEADLINE = 0.4
+DEADLINE = 2.0
+#: An image that nobody waits for is predicted after this time, unless its batch is whole by then.
+CALM = 0.3
 _LOOK_AGAIN = 0.02
 
 
@@ -29,9 +31,7 @@ class Predicts(Protocol):
 
     def pixels(self, index: int) -> torch.Tensor: ...
 
-    def pending(self, index: int) -> bool: ...
-
-    def will_learn(self, index: int) -> bool: ...
+    def open_ones(self, index: np.ndarray, patient: bool) -> tuple[np.ndarray, np.ndarray]: ...
 
     def predicted(self, index: np.ndarray, features: np.ndarray) -> None: ...
 
@@ -39,8 +39,16 @@ class Predicts(Protocol):
 @dataclass(frozen=True)
 class _Wish:
     stream: Predicts
-    index: int
+    index: np.ndarray
+    hurry: bool
     since: float = field(default_factory=time.monotonic)
+
+    def sorted_out(self, now: float) -> tuple[np.ndarray, np.ndarray]:
+        """What is to be predicted now, and what to wait for."""
+        age = now - self.since
+        if not self.hurry and age < CALM:
+            return self.index[:0], self.index
+        return self.stream.open_ones(self.index, not self.hurry or age < DEADLINE)
 
 
 class Batcher:
@@ -57,13 +65,11 @@ class Batcher:
         self._thread = threading.Thread(target=self._run, name="ttgcd-predict", daemon=True)
         self._thread.start()
 
-    def ask(self, stream: Predicts, indexes: Sequence[int]) -> None:
+    def ask(self, stream: Predicts, index: np.ndarray, hurry: bool) -> None:
         with self._wake:
-            self._wishes += [_Wish(stream, index) for index in indexes]
-            self._wake.notify()
-
-    def __len__(self) -> int:
-        return len(self._wishes)
+            self._wishes.append(_Wish(stream, index, hurry))
+            if hurry:
+                self._wake.notify()
 
     def stop(self) -> None:
         with self._wake:
@@ -75,31 +81,40 @@ class Batcher:
         waiting: list[_Wish] = []
         while True:
             with self._wake:
-                patience = _LOOK_AGAIN if waiting else None
-                self._wake.wait_for(lambda: self._wishes or self._stop, patience)
+                patience = _LOOK_AGAIN if any(wish.hurry for wish in waiting) else CALM
+                self._wake.wait_for(lambda: self._hurry() or self._stop, patience)
                 if self._stop:
                     return
             time.sleep(WINDOW)
             with self._wake:
                 wishes, self._wishes = [*waiting, *self._wishes], []
-            now = time.monotonic()
-            wishes = [wish for wish in wishes if wish.stream.pending(wish.index)]
-            patient = [now - w.since < DEADLINE and w.stream.will_learn(w.index) for w in wishes]
-            waiting = [wish for wish, later in zip(wishes, patient) if later]
-            ready = [wish for wish, later in zip(wishes, patient) if not later]
-            waiting += ready[CHUNK:]
-            self._answer(ready[:CHUNK])
+            # Who waits for an answer comes first, then who came first.
+            wishes.sort(key=lambda wish: (not wish.hurry, wish.since))
+            waiting, now, due, room = [], time.monotonic(), [], CHUNK
+            for wish in wishes:
+                predict, later = wish.sorted_out(now)
+                due.append(replace(wish, index=predict[:room]))
+                later = np.concatenate([predict[room:], later])
+                room -= min(room, len(predict))
+                if len(later):
+                    waiting.append(replace(wish, index=later))
+            self._answer(due)
+
+    def _hurry(self) -> bool:
+        return any(wish.hurry for wish in self._wishes)
 
     def _answer(self, wishes: Sequence[_Wish]) -> None:
-        groups: dict[str, list[_Wish]] = defaultdict(list)
+        groups: dict[str, list[tuple[Predicts, int]]] = defaultdict(list)
         for wish in wishes:
-            groups[wish.stream.encoder.fingerprint].append(wish)
+            if len(wish.index):
+                group = groups[wish.stream.encoder.fingerprint]
+                group += [(wish.stream, index) for index in wish.index.tolist()]
         for group in groups.values():
             began = time.perf_counter()
-            images = torch.stack([wish.stream.pixels(wish.index) for wish in group])
-            features = group[0].stream.encoder(images)
+            images = torch.stack([stream.pixels(index) for stream, index in group])
+            features = group[0][0].encoder(images)
             self._heard(len(group), time.perf_counter() - began)
-            for stream in dict.fromkeys(wish.stream for wish in group):
-                mine = [at for at, wish in enumerate(group) if wish.stream is stream]
-                index = np.array([group[at].index for at in mine], np.int64)
+            for stream in dict.fromkeys(stream for stream, _ in group):
+                mine = [at for at, (owner, _) in enumerate(group) if owner is stream]
+                index = np.array([group[at][1] for at in mine], np.int64)
                 stream.predicted(index, features[mine])

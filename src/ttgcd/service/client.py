@@ -101,6 +101,10 @@ class Client(_Calls):
         said = {"name": name, "known": list(known), **settings}
         return self._ask("POST", "/v1/streams", StreamInfo, json=said)
 
+    def finish(self, name: str) -> StreamInfo:
+        """The stream is over, for now: the method's last revisions."""
+        return self._ask("POST", f"/v1/streams/{name}/finish", StreamInfo)
+
     def delete(self, name: str) -> None:
         self._request("DELETE", f"/v1/streams/{name}")
 

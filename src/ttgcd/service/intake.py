@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from pydantic import ValidationError
-from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
 from ttgcd.service.errors import Invalid, NotAnImage, ServiceError, TooLarge
 from ttgcd.service.journal import Entry
 from ttgcd.service.limits import Limits
+from ttgcd.service.multipart import files_of
 from ttgcd.service.schemas import SentImages
 from ttgcd.streams.base import Rejection
 from ttgcd.streams.decode import decode
@@ -24,6 +23,7 @@ from ttgcd.streams.formats import unknown_format
 from ttgcd.vlm.preprocess import Preprocess
 
 LONGEST_ID = 512
+_FIELDS = ("images", "image", "file")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ async def read_images(request: Request, limits: Limits) -> list[Sent]:
     """
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        return await _parts(request, limits)
+        return _from_form(await request.body(), request.headers["content-type"], limits)
     if kind == "application/json":
         return _from_json(await request.body(), limits)
     if kind == "application/octet-stream" or kind.startswith("image/"):
@@ -56,18 +56,9 @@ async def read_images(request: Request, limits: Limits) -> list[Sent]:
     )
 
 
-async def _parts(request: Request, limits: Limits) -> list[Sent]:
-    try:
-        form = await request.form(max_files=limits.images, max_fields=16)
-    except MultiPartException as error:
-        raise Invalid(f"the form cannot be read: {error.message}") from None
-    except Exception as error:  # Starlette turns its own into HTTPException(400)
-        raise Invalid(f"the form cannot be read: {getattr(error, 'detail', error)}") from None
-    sent = []
-    for part in form.getlist("images") + form.getlist("image") + form.getlist("file"):
-        if isinstance(part, UploadFile):
-            sent.append(_sent(part.filename or "", await part.read(), limits))
-    await form.close()
+def _from_form(body: bytes, content_type: str, limits: Limits) -> list[Sent]:
+    parts = files_of(body, content_type, limits.images)
+    sent = [_sent(p.filename, p.data, limits) for p in parts if p.field in _FIELDS]
     if not sent:
         raise Invalid("the form holds no file: give each image as a part named 'images'")
     return sent

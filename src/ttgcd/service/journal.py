@@ -18,11 +18,14 @@ import threading
 import time
 import zlib
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ttgcd.errors import InputError
 from ttgcd.service.errors import StorageError
@@ -179,9 +182,10 @@ class Journal:
             raise IndexError(index)
         return os.pread(self._handle, self._size[index], self._at[index])
 
-    def arrived(self, index: int) -> float:
-        """When it arrived, in seconds since 1970."""
-        return self._arrived[index]
+    def arrivals_since(self, moment: float) -> np.ndarray:
+        """When images have arrived, in seconds since 1970, from the latest back to ``moment``."""
+        first = bisect_left(self._arrived, moment)
+        return np.array(self._arrived[first:], np.float64)
 
     @property
     def bytes(self) -> int:

@@ -18,6 +18,7 @@ from ttgcd.engines.session import Session
 from ttgcd.methods.answer import Answer
 from ttgcd.methods.base import Caller, Method, Task
 from ttgcd.methods.zero_shot import zero_shot_rows
+from ttgcd.service.ends import Ends
 from ttgcd.service.events import Events
 from ttgcd.service.rows import LiveRows
 from ttgcd.storage.state import State
@@ -37,7 +38,9 @@ class Learner(Caller):
 
     The session's batch size decides the answers: however images arrive, batch b holds the images
     b B to (b + 1) B - 1 of the journal, as in a folder run. After a crash the journal is read again
-    from the last checkpoint on.
+    from the last checkpoint on. Where somebody said that the stream is over (``ends``), the last
+    batch is a short one and the method makes its last revisions; batches are counted from there
+    on, as in a run that goes on from a finished one.
     """
 
     replays = True
@@ -62,6 +65,8 @@ class Learner(Caller):
         self.failed: str | None = None
         self.next = 0  # the first image that has not been learned from
         self.there = 0  # images on disk
+        self.ends = Ends(folder / "ends.json")
+        self.ended = 0  # ends that the method has come to
         self._names, self._read, self._answered = names, read, answered
         self._checkpoints = Checkpoints(folder)
         self._every, self._saved = checkpoint_seconds, time.monotonic()
@@ -87,16 +92,28 @@ class Learner(Caller):
             self.there = there
             self._wake.notify()
 
-    def will_learn(self, index: int) -> bool:
-        """Whether the batch of an image is whole, so that its answer is due at once."""
-        return self.failed is None and index < self.there - self.there % self.batch_size
+    def due(self) -> int:
+        """Images up to here are in whole batches: the session will see them without more."""
+        return 0 if self.failed is not None else self.ends.whole(self.there, self.batch_size)
+
+    @property
+    def finished(self) -> int:
+        """Images up to the last end that the method has come to."""
+        return self.ends[self.ended - 1] if self.ended else 0
+
+    def finish(self) -> None:
+        """The stream is over, for now: once all that is there has been learned from, the method
+        makes its last revisions (event ``finished``). Kept on disk, like an image."""
+        with self._wake:
+            self.ends.add(self.there)
+            self._wake.notify()
 
     def _run(self) -> None:
         try:
             while True:
                 with self._wake:
                     self._wake.wait_for(
-                        lambda: self._stop or self.there - self.next >= self.batch_size
+                        lambda: self._stop or self.next < self.due() or self._at_end(self.next)
                     )
                     if self._stop:
                         return
@@ -107,22 +124,36 @@ class Learner(Caller):
             self.failed = f"{type(error).__name__}: {error}"
             self.events.say("failed", error=self.failed)
 
+    def _at_end(self, index: int) -> bool:
+        """Whether the method has come to the next end of the stream."""
+        return len(self.ends) > self.ended and self.ends[self.ended] == index
+
     def _learn(self) -> None:
         begin, end = self.next, self.next + self.batch_size
-        batch = Batch(
+        if len(self.ends) > self.ended:
+            end = min(end, self.ends[self.ended])
+        over = self._at_end(end)
+        with self._lock:
+            if end > begin:
+                self.session.push(self._batch(begin, end))
+            if over:
+                self.session.finish()
+            self._known_prototypes = self.method.prototypes()
+        self.next, self.ended, self.phase = end, self.ended + over, None
+        self._answered(0 if over else begin, end)
+        if over or time.monotonic() - self._saved >= self._every:
+            self.save()
+        if over:
+            self.events.say("finished", images=end)
+
+    def _batch(self, begin: int, end: int) -> Batch:
+        return Batch(
             ids=tuple(self._names[begin:end]),
             start=begin,
             positions=tuple(range(begin, end)),
             next_position=end,
             images=torch.stack([self._read(index) for index in range(begin, end)]),
         )
-        with self._lock:
-            self.session.push(batch)
-            self._known_prototypes = self.method.prototypes()
-        self.next, self.phase = end, None
-        self._answered(begin, end)
-        if time.monotonic() - self._saved >= self._every:
-            self.save()
 
     # -- predicting ---------------------------------------------------------------------------
 
@@ -195,7 +226,7 @@ class Learner(Caller):
                 "rows": self.rows.state(),
                 "features": self.features.state(),
             }
-        self._checkpoints.save(states, {"index": self.next})
+        self._checkpoints.save(states, {"index": self.next, "ended": self.ended})
         self._saved = time.monotonic()
 
     def _go_on(self) -> None:
@@ -207,7 +238,7 @@ class Learner(Caller):
         if values["index"]:
             self.rows.load(states["rows"])
             self.features.load(states["features"])
-            self.next = values["index"]
+            self.next, self.ended = values["index"], values["ended"]
         self._known_prototypes = self.method.prototypes()
 
     def stop(self) -> None:

@@ -14,11 +14,12 @@ import torch
 
 from ttgcd.discovery.settings import Settings
 from ttgcd.methods.base import Task
+from ttgcd.service.backlog import Backlog
 from ttgcd.service.batcher import Batcher
 from ttgcd.service.events import Events
 from ttgcd.service.journal import Entry, Journal, Placed
 from ttgcd.service.learner import Learner
-from ttgcd.service.rows import UNANSWERED, LiveRows
+from ttgcd.service.rows import LiveRows
 from ttgcd.service.views import Views
 from ttgcd.storage.durable import write_atomic
 from ttgcd.streams.decode import decode
@@ -70,9 +71,9 @@ class LiveStream:
         self._on_birth = on_birth or (lambda stream, category: None)
         self._pixels: OrderedDict[int, torch.Tensor] = OrderedDict()
         self._pixel_bytes = 0
+        self.backlog = Backlog()
         self._receipts: dict[int, list[Receipt]] = {}
         self._lock = threading.Lock()
-        self._stale: set[int] = set()  # predicted by an encoder that has been replaced since
         self.task = Task(
             known=settings.names(),
             anchors=text_anchors(vlm, settings.names(), settings.templates),
@@ -98,10 +99,10 @@ class LiveStream:
         self.rows.make_room(len(self.journal))
         self._encoded_by = self.encoder.fingerprint
         self.views = Views(self)
-        self._born = {int(c) for c in np.unique(self.rows.column("shown")) if c >= self.n_known}
+        self._born = set(self.rows.categories_from(self.n_known))
         self.learner.start()
         self.learner.arrived(len(self.journal))
-        self.batcher.ask(self, range(self.learner.next, len(self.journal)))
+        self._ask(range(self.learner.next, len(self.journal)), hurry=False)
 
     @property
     def n_known(self) -> int:
@@ -110,38 +111,48 @@ class LiveStream:
     @property
     def waiting(self) -> int:
         """Whole batches' images that the session has still to see."""
+        learner = self.learner
         there = len(self.journal.names)
-        return max(0, there - there % self.settings.batch_size - self.learner.next)
+        return max(0, learner.ends.whole(there, learner.batch_size) - learner.next)
 
     # -- images arrive ------------------------------------------------------------------------
 
-    def receive(self, entries: Sequence[Entry]) -> tuple[Receipt, Future[None]]:
+    def receive(self, entries: Sequence[Entry], wait: bool = True) -> tuple[Receipt, Future[None]]:
         """Take images: a receipt for their answers, and a future that is done when the images are
-        on disk."""
+        on disk. Without ``wait`` nobody is in a hurry for the answers."""
         with self._lock:
             placed, durable = self.journal.submit(entries)
             receipt = Receipt(placed)
             self.rows.make_room(len(self.journal.names))
-            wanted = {place.index for place in placed if not place.conflict}
-            open_ones = {index for index in wanted if self.pending(index)}
-            for index in open_ones:
-                self._receipts.setdefault(index, []).append(receipt)
-            receipt.expect(open_ones)
+            if wait:
+                wanted = np.array([place.index for place in placed if not place.conflict], int)
+                still_open = wanted[self.rows.pending(wanted)].tolist()
+                for index in still_open:
+                    self._receipts.setdefault(index, []).append(receipt)
+                receipt.expect(set(still_open))
+
+        def on_disk(done: Future[None]) -> None:
+            if done.exception() is None:
+                self._ask([place.index for place in placed if not place.conflict], wait)
+
+        durable.add_done_callback(on_disk)
         return receipt, durable
 
+    def _ask(self, indexes: Sequence[int], hurry: bool) -> None:
+        if len(indexes):
+            self.batcher.ask(self, np.array(indexes, np.int64), hurry)
+
     def _committed(self, first: int, entries: Sequence[Entry]) -> None:
-        for index, entry in enumerate(entries, first):
-            self._keep(index, entry.pixels)
+        with self._lock:
+            for index, entry in enumerate(entries, first):
+                self._keep(index, entry.pixels)
         self.learner.arrived(first + len(entries))
-        self.batcher.ask(self, range(first, first + len(entries)))
+        self.backlog.note(self.waiting)
 
     def _keep(self, index: int, pixels: torch.Tensor | None) -> None:
-        if pixels is None:
-            return
-        with self._lock:
-            if self._pixel_bytes + pixels.nbytes <= KEPT_PIXELS:
-                self._pixels[index] = pixels
-                self._pixel_bytes += pixels.nbytes
+        if pixels is not None and self._pixel_bytes + pixels.nbytes <= KEPT_PIXELS:
+            self._pixels[index] = pixels
+            self._pixel_bytes += pixels.nbytes
 
     # -- what the batcher and the learner ask -------------------------------------------------
 
@@ -157,15 +168,17 @@ class LiveStream:
             found = self.vlm.preprocess(decode(self.journal.read(index)))
         return found
 
-    def pending(self, index: int) -> bool:
-        """Whether an image has no answer, or one that is out of date."""
-        return index in self._stale or bool(self.rows.at(index)["category"] == UNANSWERED)
-
-    def will_learn(self, index: int) -> bool:
-        return self.learner.will_learn(index)
+    def open_ones(self, index: np.ndarray, patient: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Of images without an answer, or with one that is out of date: those that a prediction is
+        to answer, and those whose answer the session is about to give. With ``patient`` the latter
+        may take as long as it likes; but while the method trains nobody waits for it."""
+        index = index[self.rows.pending(index)]
+        soon = index < self.learner.due()
+        if not patient or self.learner.phase is not None:
+            soon &= False
+        return index[~soon], index[soon]
 
     def predicted(self, index: np.ndarray, features: np.ndarray) -> None:
-        self._stale.difference_update(index.tolist())
         answer = self.learner.predict(index, features)
         self.rows.predict(index, answer)
         if self.learner.next <= int(index.min()):
@@ -178,15 +191,13 @@ class LiveStream:
                 found = self._pixels.pop(index, None)
                 if found is not None:
                     self._pixel_bytes -= found.nbytes
-        self._stale.difference_update(range(begin, end))
         self._tell(list(range(begin, end)))
         if self.encoder.fingerprint != self._encoded_by:
             self._encoded_by = self.encoder.fingerprint
-            behind = range(end, len(self.journal))
-            self._stale.update(behind)
-            self.batcher.ask(self, behind)
-        shown = self.rows.column("shown")
-        for category in sorted({int(c) for c in np.unique(shown) if c >= self.n_known}):
+            behind = np.arange(end, len(self.journal))
+            self.rows.outdate(behind)
+            self._ask(behind.tolist(), hurry=False)
+        for category in self.rows.categories_from(self.n_known):
             if category not in self._born:
                 self._born.add(category)
                 self.events.say("born", category=category)

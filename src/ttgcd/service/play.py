@@ -46,7 +46,7 @@ def _arrive(house: House, stream: LiveStream) -> None:
             assert isinstance(data, bytes)
             entries.append(Entry(source.id(position), data, stream.vlm.preprocess(decode(data))))
         try:
-            stream.receive(entries)[1].result()
+            stream.receive(entries, wait=False)[1].result()
         except (ServiceError, OSError):
             return  # the service stops
         time.sleep(_PAUSE)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ttgcd.discovery.edits.log import active
 from ttgcd.methods.base import category_name
+from ttgcd.service.backlog import BINS, SECONDS
 from ttgcd.service.live import LiveStream
 from ttgcd.service.rows import UNANSWERED
 from ttgcd.service.schemas import (
@@ -25,35 +26,38 @@ from ttgcd.service.schemas import (
 from ttgcd.service.views import View
 
 _STEPS = 60
-_RATE_SECONDS, _RATE_BINS = 10.0, 60
 DOUBTFUL = 0.15
 
 
-def rows_of(stream: LiveStream, view: View, indexes: Iterable[int]) -> list[Row]:
+def rows_of(stream: LiveStream, view: View, indexes: Sequence[int]) -> list[Row]:
     """Rows as they are now; an image without an answer is left out."""
-    by_id = view.by_id()
-    wanted = list(indexes)
-    sure = stream.rows.confidence(np.array(wanted, np.int64)) if wanted else ()
+    wanted = np.array(indexes, np.int64)
+    if not len(wanted):
+        return []
+    by_id, known = view.by_id, stream.task.known
+    rows, sure = stream.rows.at(wanted), stream.rows.confidence(wanted)
+    # An edit may have settled what it says: as long as the answer is the one that was edited.
+    seen = wanted < len(view)
+    before = wanted[seen]
+    same = np.zeros(len(wanted), bool)
+    same[seen] = view.columns["score"][before] == np.array(rows["score"], np.float32)[seen]
+    sure[same] = view.columns["confidence"][wanted[same]]
     found = []
-    for index, confidence in zip(wanted, sure):
-        row = stream.rows.at(index)
-        category = row["shown"]
+    for place, (index, category) in enumerate(zip(indexes, rows["shown"])):
         if category == UNANSWERED:
             continue
-        if index < len(view):
-            confidence = view.columns["confidence"][index]
-        record = by_id.get(category, {})
+        record = by_id.get(category)
         found.append(
-            Row(
+            Row.model_construct(
                 index=index,
                 id=stream.journal.names[index],
                 category=category,
-                kind=record.get("kind") or ("known" if category < stream.n_known else "novel"),
-                name=record.get("name") or category_name(stream.task.known, category),
-                score=row["score"],
-                confidence=float(confidence),
-                provisional=not row["final"],
-                revised=category != row["first"],
+                kind=record["kind"] if record else "known" if category < len(known) else "novel",
+                name=record["name"] if record else category_name(known, category),
+                score=rows["score"][place],
+                confidence=float(sure[place]),
+                provisional=not rows["final"][place],
+                revised=category != rows["first"][place],
             )
         )
     return found
@@ -63,21 +67,21 @@ def stream_info(stream: LiveStream) -> StreamInfo:
     learner = stream.learner
     method = learner.method
     warmup = getattr(method, "warmup", None)
-    shown = stream.rows.column("shown")
     progress = learner.phase
     return StreamInfo(
         name=stream.name,
         paused=stream.paused,
         images=len(stream.journal),
         learned=learner.next,
+        finished=learner.finished,
         waiting=stream.waiting,
         warmup=warmup,
         warmed_up=bool(getattr(method, "begun", True)),
         progress=None if progress is None else Progress(**progress),
         failed=learner.failed,
         known=stream.n_known,
-        novel=len(np.unique(shown[shown >= stream.n_known])),
-        edits=len(stream.views.now().edits),
+        novel=len(stream.rows.categories_from(stream.n_known)),
+        edits=len(stream.views.latest.edits),
         method=method.name,
         batch_size=stream.settings.batch_size,
         seed=stream.settings.seed,
@@ -95,7 +99,8 @@ def categories_of(stream: LiveStream, view: View) -> Categories:
                 | {"exemplars": [places[name] for name in record["exemplars"] if name in places]}
             )
             for record in view.categories
-        ]
+        ],
+        cursor=view.cursor,
     )
 
 
@@ -135,21 +140,19 @@ def stats_of(stream: LiveStream, view: View, now: float) -> Stats:
         novel=int(novel.sum()),
         doubtful=int((view.columns["confidence"] < DOUBTFUL).sum()),
         queue=stream.waiting,
+        queue_over_time=stream.backlog.over_time(now),
         timeline=steps,
         rate=_rate(stream, now),
-        rate_seconds=_RATE_SECONDS,
+        rate_seconds=SECONDS,
     )
 
 
 def _rate(stream: LiveStream, now: float) -> list[float]:
     """Images a second in the last ten minutes, oldest first."""
-    counts = [0] * _RATE_BINS
-    for index in range(len(stream.journal) - 1, -1, -1):
-        bin_ = int((now - stream.journal.arrived(index)) / _RATE_SECONDS)
-        if bin_ >= _RATE_BINS:
-            break
-        counts[_RATE_BINS - 1 - max(bin_, 0)] += 1
-    return [count / _RATE_SECONDS for count in counts]
+    ages = now - stream.journal.arrivals_since(now - SECONDS * BINS)
+    bins = np.clip((ages / SECONDS).astype(int), 0, BINS - 1)
+    counts = np.bincount(bins, minlength=BINS)[::-1]
+    return [float(count) / SECONDS for count in counts]
 
 
 def chosen(view: View, category: int | None, order: str) -> np.ndarray:

@@ -28,6 +28,7 @@ _COLUMNS: dict[str, Any] = {
     "batch": np.int64,
     "learned": np.bool_,  # the session has seen it; before that the answer is a prediction
     "final": np.bool_,
+    "outdated": np.bool_,  # predicted by an encoder that has been replaced since
     "changed": np.int64,
 }
 _SAID = ("category", "score", "margin", "novelty", "final")
@@ -84,6 +85,11 @@ class LiveRows:
             open_rows = ~self._rows["learned"][index]
             self._say(index[open_rows], rows.at(open_rows))
 
+    def outdate(self, index: np.ndarray) -> None:
+        """The answers to these are predictions of an encoder that has been replaced."""
+        with self.lock:
+            self._rows["outdated"][index] = True
+
     def _say(self, index: np.ndarray, rows: Answer) -> None:
         if not len(index):
             return
@@ -94,6 +100,7 @@ class LiveRows:
         self._rows["first"][index[fresh]] = rows.category[fresh]
         for name in _SAID:
             self._rows[name][index] = getattr(rows, name)
+        self._rows["outdated"][index] = False
         self._touch(index)
         self._show(index)
 
@@ -132,10 +139,22 @@ class LiveRows:
         with self.lock:
             return self._rows[name][: self.count].copy()
 
-    def at(self, index: int) -> dict[str, Any]:
-        """One row as plain values."""
+    def pending(self, index: np.ndarray) -> np.ndarray:
+        """Whether rows have no answer, or one that is out of date."""
         with self.lock:
-            return {name: column[index].item() for name, column in self._rows.items()}
+            unanswered = self._rows["category"][index] == UNANSWERED
+            return unanswered | self._rows["outdated"][index]
+
+    def categories_from(self, lowest: int) -> list[int]:
+        """The categories that people see, from a number on."""
+        with self.lock:
+            shown = self._rows["shown"][: self.count]
+            return [int(c) for c in np.unique(shown[shown >= lowest])]
+
+    def at(self, index: np.ndarray) -> dict[str, list[Any]]:
+        """Some rows, as plain values."""
+        with self.lock:
+            return {name: column[index].tolist() for name, column in self._rows.items()}
 
     def confidence(self, index: np.ndarray | None = None) -> np.ndarray:
         """How sure each answer is, 0 to 1: the gap between the best known and the best novel

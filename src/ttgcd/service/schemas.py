@@ -62,6 +62,7 @@ class StreamInfo(BaseModel):
     paused: bool
     images: int
     learned: int
+    finished: int
     waiting: int
     warmup: int | None
     warmed_up: bool
@@ -169,7 +170,11 @@ class CategoryInfo(BaseModel):
 
 
 class Categories(BaseModel):
+    """``cursor`` is the stream's at the moment that is shown: while the stream's own is higher,
+    there is something newer to see."""
+
     categories: list[CategoryInfo]
+    cursor: int
 
 
 class CategoryPatch(Strict):
@@ -230,11 +235,15 @@ class Step(BaseModel):
 
 
 class Stats(BaseModel):
+    """``rate`` (images a second) and ``queue_over_time`` (the most that waited) have a value for
+    every ``rate_seconds``, oldest first."""
+
     images: int
     known: int
     novel: int
     doubtful: int
     queue: int
+    queue_over_time: list[int]
     timeline: list[Step]
     rate: list[float]
     rate_seconds: float

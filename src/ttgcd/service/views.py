@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -42,10 +43,13 @@ class View:
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     edits: tuple[Edit, ...] = ()
     unapplied: dict[int, str] = field(default_factory=dict)
+    #: The number of the last change of a row that is seen here.
+    cursor: int = 0
 
     def __len__(self) -> int:
         return len(self.columns.get("shown", ()))
 
+    @cached_property
     def by_id(self) -> dict[int, dict[str, Any]]:
         return {record["id"]: record for record in self.categories}
 
@@ -67,6 +71,12 @@ class Views:
 
     # -- looking ------------------------------------------------------------------------------
 
+    @property
+    def latest(self) -> View:
+        """The view that was made last: its names are those of the latest edit, its rows may be
+        old. For answers, which come by the hundred a second."""
+        return self._view
+
     def now(self, fresh: bool = False) -> View:
         """What there is to see; of a very long stream perhaps a little old, unless ``fresh``."""
         key = (self._stream.rows.version, self._names.version, len(self._log.edits))
@@ -76,7 +86,8 @@ class Views:
             return self._view
         with self._lock:
             began = time.monotonic()
-            self._view, self._of = self._make(), key
+            cursor = self._stream.rows.sequence
+            self._view, self._of = replace(self._make(), cursor=cursor), key
             self._made = time.monotonic()
             self._cost = self._made - began
             return self._view

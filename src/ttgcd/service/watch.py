@@ -71,6 +71,6 @@ class Watch:
         entries = [image.entry for image in ready if image.entry is not None]
         if entries:
             try:
-                self.stream.receive(entries)[1].result()
+                self.stream.receive(entries, wait=False)[1].result()
             except ServiceError:
                 time.sleep(self.every)

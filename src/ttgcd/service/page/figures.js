@@ -8,7 +8,8 @@ export function Figures({ stats }) {
   if (!stats?.images) return html`<p class="quiet">Nothing has arrived yet.</p>`;
   const steps = stats.timeline, width = W / Math.max(steps.length, 1);
   const fastest = Math.max(...stats.rate, 0.1);
-  const line = stats.rate.map((r, i) => `${(i / (stats.rate.length - 1)) * W},${H - (r / fastest) * (H - 6)}`).join(" ");
+  const longest = Math.max(...stats.queue_over_time, 1);
+  const line = (values, top) => values.map((v, i) => `${(i / (values.length - 1)) * W},${H - 2 - (v / top) * (H - 8)}`).join(" ");
   return html`
     <dl class="numbers">
       <div><dt>images</dt><dd>${stats.images.toLocaleString()}</dd></div>
@@ -24,8 +25,12 @@ export function Figures({ stats }) {
         ${steps.map((s, i) => { const share = s.novel / Math.max(1, s.known + s.novel); return html`<rect class="novel" x=${i * width} y=${H - share * H} width=${width + 0.5} height=${share * H}><title>images ${s.start} on: ${Math.round(100 * share)}% novel</title></rect>`; })}
       </svg></figure>
     <figure><figcaption>Images a second, last ten minutes (highest ${fastest.toFixed(1)})</figcaption>
-      <svg viewBox="0 0 ${W} ${H}" role="img" aria-label="images a second in the last ten minutes" preserveAspectRatio="none"><polyline points=${line} /></svg></figure>`;
+      <svg viewBox="0 0 ${W} ${H}" role="img" aria-label="images a second in the last ten minutes" preserveAspectRatio="none"><polyline points=${line(stats.rate, fastest)} /></svg></figure>
+    <figure><figcaption>Images that wait to be learned from, last ten minutes (most ${longest.toLocaleString()})</figcaption>
+      <svg viewBox="0 0 ${W} ${H}" role="img" aria-label="images that wait in the last ten minutes" preserveAspectRatio="none"><polyline points=${line(stats.queue_over_time, longest)} /></svg></figure>`;
 }
+
+const colour = (category) => `hsl(${(category * 67) % 360} 75% 55%)`;
 
 export function StarMap({ stream, categories, onLasso, version }) {
   const canvas = useRef(), drawn = useRef({ points: [], path: [] });
@@ -38,7 +43,7 @@ export function StarMap({ stream, categories, onLasso, version }) {
     pen.clearRect(0, 0, size, size);
     for (const p of points) {
       const c = names.get(p.category), novel = c?.kind === "novel";
-      pen.fillStyle = novel ? `hsl(${(p.category * 67) % 360} 75% 55%)` : "#8a93a3";
+      pen.fillStyle = novel ? colour(p.category) : "#8a93a3";
       pen.globalAlpha = novel ? 0.95 : 0.45;
       pen.beginPath();
       pen.arc(8 + p.x * (size - 16), 8 + p.y * (size - 16), novel ? 4.5 : 3, 0, 7);
@@ -75,8 +80,12 @@ export function StarMap({ stream, categories, onLasso, version }) {
     drawn.current.path = [];
     draw();
   };
+  const counted = new Map();
+  for (const p of drawn.current.points) counted.set(p.category, (counted.get(p.category) ?? 0) + 1);
+  const largest = [...counted].filter(([id]) => names.get(id)?.kind === "novel").sort((a, b) => b[1] - a[1]).slice(0, 14);
   return html`<p class="quiet" role="status">${told}</p>
-    <canvas class="map" ref=${canvas} width="720" height="720" role="img" aria-label="map of the images; the same images can be picked in the gallery" onPointerDown=${down} onPointerMove=${move} onPointerUp=${up} />`;
+    <div class="mapped"><canvas class="map" ref=${canvas} width="720" height="720" role="img" aria-label="map of the images; the same images can be picked in the gallery" onPointerDown=${down} onPointerMove=${move} onPointerUp=${up} />
+      <ul class="legend" aria-label="colours">${largest.map(([id]) => html`<li key=${id}><i ref=${(node) => { if (node) node.style.background = colour(id); }}></i>${names.get(id).name}</li>`)}${largest.length ? html`<li class="quiet">known classes are grey</li>` : null}</ul></div>`;
 }
 
 function inside([x, y], path) {

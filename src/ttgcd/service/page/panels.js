@@ -56,6 +56,26 @@ export function Questions({ stream, questions, categories, onEdit, onOpen }) {
   })}</ul>`;
 }
 
+export function Settings({ info, url, pause, finish, remove }) {
+  const [sure, setSure] = useState(false);
+  const facts = [["method", info.method], ["known classes", info.known], ["novel categories so far", info.novel], ["warm-up", info.warmup ?? "none"],
+    ["learned from at once", info.batch_size], ["seed", info.seed], ["images", info.images.toLocaleString()], ["learned from", info.learned.toLocaleString()],
+    ["finished at", info.finished ? info.finished.toLocaleString() : "not yet"], ["on disk", `${(info.bytes / 2 ** 20).toFixed(1)} MB`]];
+  const unfinished = info.images > info.finished;
+  return html`<section class="settings" aria-label="settings">
+    <h2>${info.name}</h2>
+    <dl class="facts">${facts.map(([key, value]) => html`<div><dt>${key}</dt><dd>${value}</dd></div>`)}</dl>
+    <h2>Export</h2>
+    <div class="buttons">${["csv", "parquet", "report"].map((f) => html`<a class="button" href=${`${url}/download?format=${f}`} download>${f === "csv" ? "CSV" : f === "report" ? "Report (one page)" : "Parquet"}</a>`)}</div>
+    <h2>Stream</h2>
+    <div class="buttons">
+      <button onClick=${finish} disabled=${!unfinished} title="learn from the last images too and look at all answers again; images may come afterwards">Finish stream</button>
+      <button onClick=${pause}>${info.paused ? "Resume" : "Pause"}</button>
+      ${sure ? html`<button class="danger" onClick=${remove}>Delete ${info.name} and its ${info.images.toLocaleString()} images</button><button onClick=${() => setSure(false)}>Keep it</button>`
+        : html`<button onClick=${() => setSure(true)}>Delete…</button>`}
+    </div></section>`;
+}
+
 export function Login({ onToken, problem }) {
   return html`<form class="panel login" onSubmit=${(e) => { e.preventDefault(); onToken(new FormData(e.target).get("token")); }}>
     <h1>ttgcd live</h1><label>Token <input name="token" type="password" autocomplete="current-password" required /></label>

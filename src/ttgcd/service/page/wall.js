@@ -1,100 +1,79 @@
-// The wall of categories, and a category's gallery.
-import { html, useEffect, useRef, useState } from "/page/vendor/preact-htm.js";
-import { ask, picture } from "/page/api.js";
+// The wall of categories.
+import { html, useLayoutEffect, useRef, useState } from "/page/vendor/preact-htm.js";
+import { picture } from "/page/api.js";
 
 export const Picture = ({ stream, index, size = 96, label = "" }) =>
   html`<img loading="lazy" decoding="async" src=${picture(stream, index, size)} alt=${label} width=${size} height=${size} />`;
 
-export function Wall({ stream, categories, chosen, onChoose, onOpen, onRename, filter }) {
-  const shown = categories.filter((c) => !c.hidden && c.merged_into == null && (c.count > 0 || filter)
-    && (!filter || c.name.toLowerCase().includes(filter.toLowerCase())));
-  const sorted = (kind) => shown.filter((c) => c.kind === kind && c.count > 0).sort((a, b) => b.count - a.count || a.id - b.id);
+// While a card is being named or dragged, the others keep their places: a card that moves loses its
+// focus, and what was typed with it.
+export function Wall({ stream, categories, chosen, onChoose, onOpen, onRename, onMerge, filter }) {
+  const [held, setHeld] = useState(null), [dragged, setDragged] = useState(null);
+  const places = useRef(new Map());
+  const wanted = filter.trim().toLowerCase();
+  const shown = categories.filter((c) => !c.hidden && c.merged_into == null && c.count > 0
+    && (!wanted || c.name.toLowerCase().includes(wanted)));
+  const before = (c) => places.current.get(c.id) ?? Infinity;
+  const byCount = (a, b) => b.count - a.count || a.id - b.id;
+  const still = dragged !== null || shown.some((c) => c.id === held);
+  const sorted = (kind) => shown.filter((c) => c.kind === kind)
+    .sort((a, b) => (still && before(a) !== before(b) ? before(a) - before(b) : byCount(a, b)));
   const novel = sorted("novel"), known = sorted("known");
+  places.current = new Map([...novel, ...known].map((c, place) => [c.id, place]));
+  const card = (c) => html`<${Card} key=${c.id} ...${{ stream, c, chosen, onChoose, onOpen, onRename, onMerge, held, setHeld, dragged, setDragged }} />`;
   const part = (title, list, note) => html`
     <section aria-label=${title}>
       <h2>${title} <small>${list.length}</small></h2>
-      ${list.length ? html`<ul class="wall">${list.map((c) => html`<${Card} key=${c.id} ...${{ stream, c, chosen, onChoose, onOpen, onRename }} />`)}</ul>`
-        : html`<p class="quiet">${note}</p>`}
+      ${list.length ? html`<ul class="wall">${list.map(card)}</ul>` : html`<p class="quiet">${note}</p>`}
     </section>`;
-  return html`${part("Novel", novel, "No novel category yet: they appear when the warm-up is over.")}${part("Known", known, "No image yet.")}`;
+  const none = wanted ? `No category's name holds “${filter.trim()}”.` : null;
+  return html`${part("Novel", novel, none ?? "No novel category yet: they appear when the warm-up is over.")}${part("Known", known, none ?? "No image yet.")}`;
 }
 
-function Card({ stream, c, chosen, onChoose, onOpen, onRename }) {
-  const [naming, setNaming] = useState(false);
-  const picked = chosen.has(c.id);
-  return html`<li class=${`card ${c.kind} ${picked ? "picked" : ""}`} data-category=${c.id}>
+function Card({ stream, c, chosen, onChoose, onOpen, onRename, onMerge, held, setHeld, dragged, setDragged }) {
+  const picked = chosen.has(c.id), naming = held === c.id, novel = c.kind === "novel";
+  const [over, setOver] = useState(false), button = useRef(), back = useRef(false);
+  useLayoutEffect(() => { if (!naming && back.current) { back.current = false; button.current?.focus(); } }, [naming]);
+  const named = (name, byKey) => {
+    back.current = byKey;
+    setHeld(null);
+    if (name && name !== c.name) onRename(c.id, name);
+  };
+  // A novel category may be dropped on any other; the one that is dropped is merged into it.
+  const takes = dragged !== null && dragged.id !== c.id;
+  const drag = {
+    draggable: novel && !naming,
+    onDragStart: (e) => { e.dataTransfer.setData("text/x-ttgcd-category", String(c.id)); e.dataTransfer.effectAllowed = "move"; setDragged(c); },
+    onDragEnd: () => setDragged(null),
+    onDragOver: (e) => { if (takes) { e.preventDefault(); e.stopPropagation(); setOver(true); } },
+    onDragLeave: (e) => { if (!e.currentTarget.contains(e.relatedTarget)) setOver(false); },
+    onDrop: (e) => { if (takes) { e.preventDefault(); e.stopPropagation(); setOver(false); setDragged(null); onMerge(dragged.id, c.id); } },
+  };
+  return html`<li class=${`card ${c.kind} ${picked ? "picked" : ""} ${takes && over ? "target" : ""} ${dragged?.id === c.id ? "dragged" : ""}`} data-category=${c.id} ...${drag}>
     <button class="pictures" onClick=${() => onOpen(c.id)} aria-label=${`open ${c.name}, ${c.count} images`}>
       ${c.exemplars.slice(0, 4).map((i) => html`<${Picture} key=${i} stream=${stream} index=${i} />`)}
     </button>
     <div class="line">
-      ${naming ? html`<${NameBox} c=${c} onDone=${(name) => { setNaming(false); if (name) onRename(c.id, name); }} />`
-        : html`<button class="name" disabled=${c.kind === "known"} title=${c.kind === "known" ? c.name : "rename"} onClick=${() => setNaming(true)}>${c.name}</button>`}
-      <span class="count">${c.count}</span>
-      ${c.kind === "novel" ? html`<input type="checkbox" checked=${picked} onChange=${() => onChoose(c.id)} aria-label=${`select ${c.name}`} />` : null}
+      ${naming ? html`<${NameBox} name=${c.name} onDone=${named} />`
+        : html`<button class="name" ref=${button} disabled=${!novel} title=${novel ? `${c.name}: rename` : c.name} onClick=${() => setHeld(c.id)}>${c.name}</button>`}
+      <span class="count">${c.count.toLocaleString()}</span>
+      ${novel ? html`<input type="checkbox" checked=${picked} onChange=${() => onChoose(c.id)} aria-label=${`select ${c.name}`} />` : null}
     </div>
-    ${c.kind === "novel" && !c.named && c.suggested_names.length ? html`<div class="suggested">${c.suggested_names.slice(0, 3).map(
+    ${novel && !c.named && c.suggested_names.length ? html`<div class="suggested">${c.suggested_names.slice(0, 2).map(
       (word) => html`<button class="chip" onClick=${() => onRename(c.id, word)} title=${`name it ${word}`}>${word}?</button>`)}</div>` : null}
   </li>`;
 }
 
-function NameBox({ c, onDone }) {
-  const box = useRef();
-  useEffect(() => box.current.select(), []);
+// What is typed stays typed, however often the wall is drawn meanwhile. It has the focus before the
+// next key arrives.
+function NameBox({ name, onDone }) {
+  const box = useRef(), ended = useRef(false), [text, setText] = useState(name);
+  useLayoutEffect(() => { box.current.focus(); box.current.select(); }, []);
+  const end = (said, byKey) => { if (!ended.current) { ended.current = true; onDone(said, byKey); } };
   const key = (event) => {
-    if (event.key === "Enter") onDone(event.target.value.trim());
-    if (event.key === "Escape") onDone(null);
+    if (event.isComposing) return;
+    if (event.key === "Enter") end(event.target.value.trim(), true);
+    if (event.key === "Escape") end(null, true);
   };
-  return html`<input class="naming" ref=${box} value=${c.name} maxlength="200" aria-label="new name" onKeyDown=${key} onBlur=${() => onDone(null)} />`;
+  return html`<input class="naming" ref=${box} value=${text} maxlength="200" aria-label="new name" onInput=${(e) => setText(e.target.value)} onKeyDown=${key} onBlur=${(e) => end(e.target.value.trim(), false)} />`;
 }
-
-// Rows of pictures: only those in sight are in the document, and pages of rows are fetched as they
-// come into sight, so that a hundred thousand images stay smooth.
-const PAGE = 120;
-export function Gallery({ stream, total, load, picked, onPick, version, label }) {
-  const frame = useRef(), rows = useRef(new Map());
-  const [place, setPlace] = useState({ top: 0, height: 600, width: 800 });
-  const [, redraw] = useState(0);
-  const side = place.width < 500 ? 84 : 112;
-  const across = Math.max(1, Math.floor(place.width / side));
-  useEffect(() => {
-    const measure = () => frame.current && setPlace((p) => ({ ...p, height: frame.current.clientHeight, width: frame.current.clientWidth }));
-    measure();
-    addEventListener("resize", measure);
-    return () => removeEventListener("resize", measure);
-  }, []);
-  useEffect(() => { rows.current = new Map(); redraw((n) => n + 1); }, [version, load]);
-  const first = Math.max(0, (Math.floor(place.top / side) - 2) * across);
-  const last = Math.min(total, first + (Math.ceil(place.height / side) + 4) * across);
-  useEffect(() => {
-    let gone = false;
-    const wanted = new Set();
-    for (let i = first; i < last; i += 1) if (!rows.current.has(i)) wanted.add(Math.floor(i / PAGE));
-    for (const page of wanted) {
-      load(page * PAGE, PAGE).then((images) => {
-        if (gone) return;
-        images.forEach((row, k) => rows.current.set(page * PAGE + k, row));
-        redraw((n) => n + 1);
-      }).catch(() => {});
-    }
-    return () => { gone = true; };
-  }, [first, last, version, load]);
-  const cells = [];
-  for (let i = first; i < last; i += 1) {
-    const row = rows.current.get(i);
-    if (!row) continue;
-    const on = picked.has(row.index);
-    cells.push(html`<button key=${row.index} class=${`cell ${on ? "picked" : ""} ${row.provisional ? "provisional" : ""}`} role="option" aria-selected=${on}
-      ref=${(node) => { if (node) { node.style.left = `${(i % across) * side}px`; node.style.top = `${Math.floor(i / across) * side}px`; node.style.width = node.style.height = `${side - 6}px`; } }}
-      title=${`${row.id}\n${row.name}, ${Math.round(100 * row.confidence)}% sure${row.provisional ? ", provisional" : ""}`}
-      onClick=${() => onPick(row.index)}><${Picture} stream=${stream} index=${row.index} size=${96} label=${row.id} /></button>`);
-  }
-  return html`<div class="gallery" ref=${frame} tabindex="0" role="listbox" aria-multiselectable="true" aria-label=${label} onScroll=${(e) => { const top = e.currentTarget.scrollTop; setPlace((p) => ({ ...p, top })); }}>
-    <div class="sheet" ref=${(node) => { if (node) node.style.height = `${Math.ceil(total / across) * side}px`; }}>${cells}</div>
-  </div>`;
-}
-
-export const pageOf = (stream, category, order) => async (offset, limit) => {
-  const query = new URLSearchParams({ offset, limit, order });
-  if (category != null) query.set("category", category);
-  return (await ask(`/v1/streams/${stream}/images?${query}`)).images;
-};

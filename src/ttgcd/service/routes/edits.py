@@ -42,7 +42,7 @@ def router(house: House) -> APIRouter:
         stream: StreamName, category: Annotated[int, Path(ge=0, le=2**31)], patch: CategoryPatch
     ) -> Categories:
         found = house.stream(stream)
-        if category not in found.views.now().by_id():
+        if category not in found.views.now().by_id:
             raise NotFound(f"no category {category} in this stream")
         said: list[dict[str, Any]] = []
         if patch.name is not None:

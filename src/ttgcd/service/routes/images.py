@@ -173,14 +173,15 @@ async def _taken(stream: LiveStream, sent: Sequence[Sent], wait: bool) -> list[R
     entries = [image.entry for image in sent if image.entry is not None]
     placed = {}
     if entries:
-        receipt, durable = stream.receive(entries)
+        receipt, durable = stream.receive(entries, wait)
         await asyncio.wrap_future(durable)
         placed = {entry.id: place for entry, place in zip(entries, receipt.placed)}
         if wait:
             answered = asyncio.wrap_future(receipt.done)
             await asyncio.wait([answered], timeout=_PATIENCE)
     indexes = [place.index for place in placed.values() if not place.conflict]
-    rows = {row.index: row for row in rows_of(stream, stream.views.now(), indexes)} if wait else {}
+    answers = rows_of(stream, stream.views.latest, indexes) if wait else ()
+    rows = {row.index: row for row in answers}
     results = []
     for image in sent:
         place = placed.get(image.id) if image.entry is not None else None
@@ -190,7 +191,9 @@ async def _taken(stream: LiveStream, sent: Sequence[Sent], wait: bool) -> list[R
         else:
             row = rows.get(place.index)
             results.append(
-                Result(id=image.id, index=place.index, duplicate=not place.new, answer=row)
+                Result.model_construct(
+                    id=image.id, index=place.index, duplicate=not place.new, answer=row
+                )
             )
     return results
 

@@ -11,8 +11,9 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
 
-from ttgcd.service.errors import NotFound
+from ttgcd.service.errors import Conflict, NotFound
 from ttgcd.service.house import House
 from ttgcd.service.live import LiveStream
 from ttgcd.service.maps import Maps
@@ -21,6 +22,7 @@ from ttgcd.service.routes import ERRORS
 from ttgcd.service.run_folder import draw_report
 from ttgcd.service.schemas import Map, NewStream, Stats, StreamInfo, StreamPatch, Streams
 
+_PATIENCE = 30.0  # seconds that a request to finish waits for the end
 _QUIET = 15.0  # seconds after which a watcher is told that the service still lives
 StreamName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 
@@ -44,6 +46,25 @@ def router(house: House, maps: Maps) -> APIRouter:
     def pause_stream(stream: StreamName, patch: StreamPatch) -> StreamInfo:
         found = house.stream(stream)
         found.pause(patch.paused)
+        return stream_info(found)
+
+    @routes.post("/{stream}/finish")
+    async def finish_stream(stream: StreamName, wait: bool = True) -> StreamInfo:
+        """The stream is over, for now: its last images are learned from though they make no whole
+        batch, and the method makes its last revisions, as at the end of a folder run. Images may
+        come afterwards; they are a run that goes on from there. ``finished`` in the answer is the
+        number of images up to the last end that the method has come to: with ``wait=false``, or if
+        it takes very long, not this one yet."""
+        found = house.stream(stream)
+        images = len(found.journal)
+        if not images:
+            raise Conflict("no image has arrived yet: there is nothing to finish")
+        await run_in_threadpool(found.learner.finish)
+        until = time.monotonic() + (_PATIENCE if wait else 0.0)
+        while found.learner.finished < images and time.monotonic() < until:
+            if found.learner.failed is not None or not house.ready:
+                break
+            await asyncio.sleep(0.05)
         return stream_info(found)
 
     @routes.delete("/{stream}", status_code=204)
