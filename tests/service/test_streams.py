@@ -73,6 +73,24 @@ def test_a_restart_keeps_every_image_answer_and_edit(serve, icons):
     assert len(before) == 100
 
 
+def test_in_the_warm_up_of_the_default_method_whole_batches_are_answered_by_prediction(
+    serve, icons
+):
+    client = serve()
+    said = {key: value for key, value in STREAM.items() if key not in ("preset", "epochs")}
+    client.post("/v1/streams", json={**said, "warmup": 96})
+    for results in (send(client, icons[:32]), send(client, icons[32:64])):
+        answers = [result["answer"] for result in results.json()["results"]]
+        assert all(answer["name"] and answer["provisional"] for answer in answers)
+    learned(client, 64)
+    assert not client.get(URL).json()["warmed_up"]
+    quiet = [("images", (name, data, "image/png")) for name, data in icons[64:80]]
+    client.post(f"{URL}/images?wait=false", files=quiet)
+    wait_for(lambda: client.get(f"{URL}/images?limit=1").json()["total"] == 80)
+    send(client, icons[80:96])
+    wait_for(lambda: client.get(URL).json()["warmed_up"])
+
+
 def test_the_same_id_again_is_the_same_image_and_another_image_under_it_is_refused(serve, icons):
     client = serve()
     client.post("/v1/streams", json=STREAM)

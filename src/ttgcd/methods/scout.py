@@ -99,6 +99,11 @@ class Scout(Method):
 
     # -- the stream ---------------------------------------------------------------------------
 
+    @property
+    def begun(self) -> bool:
+        """Whether the warm-up is over."""
+        return self._stream.model is not None
+
     def observe(self, batch: Batch) -> Answer:
         features = features_of(batch)
         self._over = False  # a stream that goes on from a finished one is not over

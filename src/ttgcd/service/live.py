@@ -173,7 +173,8 @@ class LiveStream:
         to answer, and those whose answer the session is about to give. With ``patient`` the latter
         may take as long as it likes; but while the method trains nobody waits for it."""
         index = index[self.rows.pending(index)]
-        soon = index < self.learner.due()
+        # A method may take a batch and say nothing of it yet, as in a warm-up.
+        soon = (index >= self.learner.next) & (index < self.learner.due())
         if not patient or self.learner.phase is not None:
             soon &= False
         return index[~soon], index[soon]
@@ -204,6 +205,10 @@ class LiveStream:
                 self._on_birth(self.name, category)
 
     def _tell(self, indexes: list[int]) -> None:
+        here = np.array(indexes, np.int64)
+        indexes = here[~self.rows.pending(here)].tolist()
+        if not indexes:
+            return
         with self._lock:
             receipts = [(i, receipt) for i in indexes for receipt in self._receipts.pop(i, ())]
             for index, receipt in receipts:

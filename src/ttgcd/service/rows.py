@@ -82,7 +82,8 @@ class LiveRows:
     def predict(self, index: np.ndarray, rows: Answer) -> None:
         """What a prediction says; a row that the session has answered keeps its answer."""
         with self.lock:
-            open_rows = ~self._rows["learned"][index]
+            unanswered = self._rows["category"][index] == UNANSWERED
+            open_rows = unanswered | ~self._rows["learned"][index]
             self._say(index[open_rows], rows.at(open_rows))
 
     def outdate(self, index: np.ndarray) -> None:
