@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo serve bench bench-serve test lint docs faults constraints clean
+.PHONY: demo serve bench bench-serve bench-serve-memory test lint docs faults constraints clean
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -20,6 +20,9 @@ serve: $(VENV)/.installed
 
 bench-serve: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.serving
+
+bench-serve-memory: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.serving --memory 100000
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check src tests faults benchmarks training docs/*.py

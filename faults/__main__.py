@@ -25,12 +25,16 @@ def main() -> int:
     parser.add_argument("--no-disk", action="store_true", help="leave out the full-disk runs")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, help="folder to work in (default: a temporary one)")
+    parser.add_argument("--only-service", action="store_true", help="the service's, no others")
     parser.add_argument("--short", action="store_true", help="a few of each, in a few seconds")
     args = parser.parse_args()
     if args.short:
         args.kills, args.stops, args.images, args.files, args.no_disk = 4, 2, 120, 60, True
         args.edits = 10
         args.service_kills = 0  # tests/service kills one
+    if args.only_service:
+        args.kills = args.stops = args.images = args.files = args.edits = 0
+        args.no_disk = True
     with tempfile.TemporaryDirectory() as temporary:
         work = args.work or Path(temporary)
         work.mkdir(parents=True, exist_ok=True)
