@@ -73,6 +73,9 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.watch is not None and not (args.watch.is_dir() and args.known):
         raise InputError("`watch=...` needs a folder that exists, and the `known=...` names")
+    # Threads of the encoder that spin while they wait for each other take the cores from those that
+    # read requests. Read when torch is loaded: before the next lines.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         import uvicorn
 

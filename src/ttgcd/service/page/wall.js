@@ -71,9 +71,9 @@ function NameBox({ name, onDone }) {
   useLayoutEffect(() => { box.current.focus(); box.current.select(); }, []);
   const end = (said, byKey) => { if (!ended.current) { ended.current = true; onDone(said, byKey); } };
   const key = (event) => {
-    if (event.isComposing) return;
-    if (event.key === "Enter") end(event.target.value.trim(), true);
-    if (event.key === "Escape") end(null, true);
+    if (event.isComposing || !["Enter", "Escape"].includes(event.key)) return;
+    event.preventDefault(); // or the button that gets the focus back is pressed as well
+    end(event.key === "Enter" ? event.target.value.trim() : null, true);
   };
   return html`<input class="naming" ref=${box} value=${text} maxlength="200" aria-label="new name" onInput=${(e) => setText(e.target.value)} onKeyDown=${key} onBlur=${(e) => end(e.target.value.trim(), false)} />`;
 }
