@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.discovery.edits.runs import contents, finished_run, records, rows
 from ttgcd.discovery.edits import Edit, EditedFolder, apply
+from ttgcd.discovery.edits.handover import carry_over
 from ttgcd.discovery.edits.log import EditLog, active
 from ttgcd.discovery.edits.replay import FIRST_SPLIT_ID
 from ttgcd.errors import InputError
@@ -66,6 +69,41 @@ def test_undo_of_everything_gives_the_first_bytes_and_replay_is_what_the_files_s
         while active(edited.log()):
             edited.undo()
         assert contents(out) == first
+
+
+@given(st.lists(st.lists(EDITS | st.just("undo"), max_size=4), min_size=2, max_size=4))
+@settings(max_examples=40, deadline=None)
+def test_edits_go_along_through_any_number_of_runs(portions: list[list[Any]]) -> None:
+    """Each portion is made on a run that goes on from the one before; images bear the same ids in
+    all of them and look otherwise."""
+    with tempfile.TemporaryDirectory() as folder:
+        before: Path | None = None
+        said: list[str] = []
+        for number, portion in enumerate(portions):
+            out = finished_run(Path(folder) / f"run {number}", seed=number)
+            look = np.random.default_rng(number).standard_normal((12, 8))
+            np.save(out / "state" / "features.npy", look.astype(np.float16))
+            first = contents(out)
+            if before is not None:
+                earlier = EditedFolder(before)
+                applied = set(earlier.unapplied())
+                carry_over(before, out)
+                carry_over(before, out)  # after a crash it is done again
+                EditedFolder(out, finished=False).adopt()
+                assert [edit.text() for edit in EditedFolder(out).log()] == said
+                # The same categories are there, and all images that edits speak of.
+                assert set(EditedFolder(out).unapplied()) <= applied
+            edited = EditedFolder(out)
+            for step in portion:
+                with contextlib.suppress(InputError):
+                    edited.undo() if step == "undo" else edited.edit(step)
+            said = [edit.text() for edit in edited.log()]
+            copy = Path(folder) / f"copy {number}"
+            shutil.copytree(out, copy)
+            while active(EditedFolder(copy).log()):
+                EditedFolder(copy).undo()
+            assert contents(copy) == first
+            before = out
 
 
 @given(st.lists(EDITS, max_size=8))
