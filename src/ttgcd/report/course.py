@@ -32,7 +32,6 @@ def course(run: RunFiles) -> Course:
     n = len(run)
     steps = max(1, min(MOST_STEPS, n // LEAST_SAMPLES))
     edges = np.linspace(0, n, steps + 1).round().astype(int)
-    step = np.repeat(np.arange(steps, dtype=np.int16), np.diff(edges))
     seeds = seed_rows(run)
     width = int(run.category.max(initial=0)) + 1
     table = np.stack(
@@ -40,10 +39,10 @@ def course(run: RunFiles) -> Course:
     )
     return Course(
         edges=edges,
-        novel_share=_mean(run.is_novel.astype(float), step, steps),
+        novel_share=_mean(run.is_novel, edges),
         evenly_used=np.exp(entropy(table)),
-        fit_known=_mean(run.score, step, steps, ~run.is_novel),
-        fit_novel=_mean(run.score, step, steps, run.is_novel & ~seeds),
+        fit_known=_mean(run.score, edges, ~run.is_novel),
+        fit_novel=_mean(run.score, edges, run.is_novel & ~seeds),
         births_known=_births(run, "known"),
         births_novel=_births(run, "novel"),
     )
@@ -68,14 +67,14 @@ def entropy(table: np.ndarray) -> np.ndarray:
     return np.maximum(-(share * logs).sum(axis=1), 0.0)
 
 
-def _mean(
-    values: np.ndarray, step: np.ndarray, steps: int, among: np.ndarray | None = None
-) -> np.ndarray:
-    if among is not None:
-        values, step = values[among], step[among]
-    total = np.bincount(step, weights=values, minlength=steps)
-    count = np.bincount(step, minlength=steps)
-    return np.divide(total, count, out=np.full(steps, np.nan), where=count > 0)
+def _mean(values: np.ndarray, edges: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
+    """The mean in every step, NaN where there is nothing to take it of."""
+    means = np.full(len(edges) - 1, np.nan)
+    for step, (begin, end) in enumerate(pairwise(edges)):
+        part = values[begin:end] if among is None else values[begin:end][among[begin:end]]
+        if len(part):
+            means[step] = part.mean(dtype=np.float64)
+    return means
 
 
 def _births(run: RunFiles, kind: str) -> np.ndarray:
