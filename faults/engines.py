@@ -1,6 +1,6 @@
 """The Ray engine beside the local one on whole inputs: are the files the same, byte for byte?
 
-    python -m faults.engines [--workers 2] [--embeddings 200000] [--cifar CIFAR-10-C/fog.npy]
+    python -m faults.engines [--method scout] [--workers 2] [--cifar CIFAR-10-C/fog.npy]
 
 Runs `ttgcd discover` with either engine on IconShift's largest domain, on generated embeddings, and
 on tar shards of CIFAR-10-C images (when given). Exit code 1 if a file differs.
@@ -23,6 +23,7 @@ from faults.world import SAME_BYTES
 
 _KNOWN = ",".join(f"thing {number}" for number in range(20))
 _PER_SHARD = 1000
+_METHODS = {"scout": (), "pact": ("--preset", "paper", "--epochs", "2")}
 
 
 def write_embeddings(folder: Path, count: int) -> list[str]:
@@ -48,16 +49,16 @@ def write_shards(folder: Path, images: np.ndarray) -> list[str]:
                 info.size = len(data)
                 archive.addfile(info, io.BytesIO(data))
     known = "airplane,automobile,bird,cat,deer"
-    return [str(folder), "--known", known, "--model", "mini", "--vocabulary", "none"]
+    return [str(folder), "--known", known, "--model", "mini"]
 
 
-def compare(name: str, inputs: list[str], work: Path, workers: int) -> int:
+def compare(name: str, inputs: list[str], work: Path, workers: int, method: str) -> int:
     """How many files differ."""
     engines = {"local": [], "ray": ["--engine", "ray", "--workers", str(workers)]}
     for engine, options in engines.items():
         command = [
             *(sys.executable, "-m", "ttgcd", "discover", *inputs, "--novel", "5"),
-            *("--preset", "paper", "--epochs", "2", "--quiet", "--threads", "1"),
+            *(*_METHODS[method], "--quiet", "--threads", "1"),
             *("--out", str(work / f"{name}-{engine}"), *options),
         ]
         began = time.monotonic()
@@ -69,7 +70,7 @@ def compare(name: str, inputs: list[str], work: Path, workers: int) -> int:
     ]
     samples = sum(1 for _ in _ids(local))
     verdict = f"{', '.join(differ)} differ" if differ else f"all {len(SAME_BYTES)} files the same"
-    print(f"{name}: {samples:,} samples, {workers} workers, {verdict}", flush=True)
+    print(f"{name}: {samples:,} samples, {method}, {workers} workers, {verdict}", flush=True)
     return len(differ)
 
 
@@ -81,6 +82,7 @@ def _ids(out: Path) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m faults.engines")
+    parser.add_argument("--method", choices=tuple(_METHODS), default="scout")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--embeddings", type=int, default=200_000)
     parser.add_argument("--cifar", type=Path, help="uint8 images (N, 32, 32, 3) as .npy")
@@ -91,15 +93,15 @@ def main() -> int:
     bad = 0
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(temporary)
-        bad += compare("embeddings", write_embeddings(work, args.embeddings), work, args.workers)
+        how = (work, args.workers, args.method)
+        bad += compare("embeddings", write_embeddings(work, args.embeddings), *how)
         icons = [str(path("iconshift", "line.parquet")), "--known", "cat,dog,car,tree,house"]
-        icons += ["--model", "mini", "--vocabulary", "none"]
-        bad += compare("IconShift", icons, work, args.workers)
+        bad += compare("IconShift", [*icons, "--model", "mini"], *how)
         if args.cifar is not None:
             shards = work / "shards"
             shards.mkdir()
             images = np.load(args.cifar, mmap_mode="r")[: args.limit]
-            bad += compare("tar shards", write_shards(shards, images), work, args.workers)
+            bad += compare("tar shards", write_shards(shards, images), *how)
     return 1 if bad else 0
 
 

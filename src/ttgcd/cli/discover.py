@@ -147,7 +147,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sync-every",
         type=int,
         metavar="N",
-        help="throughput mode: workers answer N batches each before prototypes are merged",
+        help="throughput mode of PACT: workers answer N batches each before prototypes are merged",
     )
     run = parser.add_argument_group("run")
     run.add_argument("--resume", action="store_true", help="go on with an interrupted run")
