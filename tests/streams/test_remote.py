@@ -176,3 +176,11 @@ def test_secrets_of_an_address_are_not_recorded() -> None:
     given = "https://me:word@host/a.tar?token=1"
     assert remote.without_secrets(given) == "https://host/a.tar"
     assert remote.without_secrets("s3://bucket/a b?c.png") == "s3://bucket/a b?c.png"
+
+
+def test_a_path_with_colons_is_a_path(tmp_path: Path, encoded) -> None:
+    (tmp_path / "photos::2024").mkdir()
+    (tmp_path / "photos::2024" / "1.png").write_bytes(encoded[0])
+    assert open_source(tmp_path / "photos::2024").read(0) == encoded[0]
+    assert not remote.is_address("photos::2024/1.png")
+    assert remote.is_address("simplecache::s3://bucket/a.tar")

@@ -93,6 +93,8 @@ class Source(ABC):
     kind: ClassVar[Kind] = "images"
     #: Whether the order is that of arrival and means something, as on standard input.
     live: bool = False
+    #: Whether most of the time of a read is waiting for a network.
+    distant: bool = False
     #: What the user gave: a path, or None for samples that live in memory.
     origin: str | None = None
     #: The folder in which the ids are paths of files; None where samples are not single files.
@@ -118,6 +120,13 @@ class Source(ABC):
 
     def read_each(self, positions: Sequence[int]) -> Iterator[bytes | np.ndarray | Exception]:
         """Several samples in order, or why they cannot be read; remote ones side by side."""
+        if self.distant:
+            from ttgcd.streams.remote import side_by_side
+
+            return side_by_side(self.read, positions)
+        return self._one_by_one(positions)
+
+    def _one_by_one(self, positions: Sequence[int]) -> Iterator[bytes | np.ndarray | Exception]:
         for position in positions:
             try:
                 yield self.read(position)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import IO
 
 import numpy as np
@@ -34,7 +34,7 @@ class Files(Source):
         self._ids = unique_ids(ids)
         self._inside = None if inside is None else os.path.realpath(inside)
         self._max_bytes = max_bytes
-        self._remote = any(map(remote.is_address, self._paths))
+        self.distant = any(map(remote.is_address, self._paths))
         self._stamps = np.array([_stamp(path) for path in self._paths], np.int64).reshape(-1, 2)
 
     def __len__(self) -> int:
@@ -54,11 +54,6 @@ class Files(Source):
         data = remote.read(path)
         check_size(len(data), self._max_bytes)
         return data
-
-    def read_each(self, positions: Sequence[int]) -> Iterator[bytes | np.ndarray | Exception]:
-        if self._remote:
-            return remote.side_by_side(self.read, positions)
-        return super().read_each(positions)
 
     def signature(self, position: int) -> str:
         size, modified = self._stamps[position]

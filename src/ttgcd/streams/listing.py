@@ -28,7 +28,7 @@ class ListSource(Files):
             raise InputError("the list of images is empty: give at least one path")
         ids = [readable_text(path.replace(os.sep, "/")) for path in paths]
         super().__init__([_joined(base, path) for path in paths], ids, max_bytes=max_bytes)
-        self.folder = None if self._remote else os.path.abspath(base)
+        self.folder = None if self.distant else os.path.abspath(base)
         self._repeated = len(ids) - len(set(ids))
 
     def notes(self) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ PAUSES = (0.5, 2.0, 8.0)
 #: How much of a large file is fetched at a time while it is read from front to back.
 _PIECE = 1 << 20
 #: Two characters or more before the colon: the drives of Windows have one.
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+(://|::)", re.IGNORECASE)
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+::)*[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 #: What to install, where it is not the package that fsspec's own class is in.
 _DRIVERS = {"http": "aiohttp", "https": "aiohttp", "sftp": "paramiko", "ssh": "paramiko"}
 #: What tells versions of a file apart, best first; filesystems have one or another of them.
@@ -105,10 +105,10 @@ def listing(folder: str) -> list[RemoteFile]:
 def matching(pattern: str) -> list[str]:
     """Addresses of the files that a pattern with ``*``, ``?`` or ``[..]`` stands for."""
     filesystem, path = _filesystem(pattern)
-    head = pattern[: len(pattern) - len(path)] if pattern.endswith(path) else ""
-    if not head:
-        head = pattern[: pattern.index("://") + 3]
-    return [head + found for found in sorted(_tried(pattern, lambda: filesystem.glob(path)))]
+    found = sorted(_tried(pattern, lambda: filesystem.glob(path)))
+    if pattern.endswith(path):  # what stands before it names the filesystem
+        return [pattern[: len(pattern) - len(path)] + name for name in found]
+    return [filesystem.unstrip_protocol(name) for name in found]
 
 
 def join(folder: str, relative: str) -> str:
@@ -138,12 +138,10 @@ def open_file(address: str) -> io.BufferedReader:
     return io.BufferedReader(_Raw(address), _PIECE)
 
 
-def side_by_side(
-    read: Callable[[int], bytes], positions: Sequence[int]
-) -> Iterator[bytes | Exception]:
+def side_by_side(read: Callable[[int], T], positions: Sequence[int]) -> Iterator[T | Exception]:
     """What ``read`` gives or raises for every position, in order, several at a time."""
 
-    def one(position: int) -> bytes | Exception:
+    def one(position: int) -> T | Exception:
         try:
             return read(position)
         except InputError:

@@ -28,6 +28,7 @@ class Several(Source):
                 raise InputError(
                     f"{name!r} holds embeddings: of several sources every one must hold images"
                 )
+        self.distant = any(source.distant for source in self._parts)
         names = [name for name, _ in parts if name]
         self.origin = ", ".join(names) or None
         if all(source.folder for source in self._parts):

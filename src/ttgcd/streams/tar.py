@@ -67,7 +67,7 @@ class TarSource(Source):
         self._spools: dict[int, Spool] = {}
         self._notes: list[str] = []
         self._stamps = [stamp_of(shard) for shard in self._shards]
-        self._remote = any(map(remote.is_address, self._shards))
+        self.distant = any(map(remote.is_address, self._shards))
         ids: list[str] = []
         spans: list[tuple[int, int, int]] = []
         for shard in range(len(self._shards)):
@@ -113,11 +113,6 @@ class TarSource(Source):
         if len(data) != size:
             raise Rejection("archive ends inside this member")
         return data
-
-    def read_each(self, positions: Sequence[int]) -> Iterator[bytes | np.ndarray | Exception]:
-        if self._remote:
-            return remote.side_by_side(self.read, positions)
-        return super().read_each(positions)
 
     def signature(self, position: int) -> str:
         shard, offset, size = self._spans[position]
