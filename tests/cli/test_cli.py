@@ -53,6 +53,12 @@ def test_help_answers_in_under_a_second() -> None:
     assert best < 1.0
 
 
+def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    said = capsys.readouterr()
+    assert all(name in said.out for name in COMMANDS) and not said.err
+
+
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
@@ -80,6 +86,19 @@ def test_an_unknown_option_shows_the_usage_of_its_command(capsys) -> None:
     assert "usage: ttgcd discover" in error
     assert "no such option: --overwite; did you mean --overwrite?" in error
     assert "usage: ttgcd bench run" in refused(["bench", "run", "main", "--dta", "x"], capsys)
+
+
+def test_a_complaint_is_not_below_a_screenful_of_options(capsys) -> None:
+    said = refused(["discover", "photos", "--novl", "3"], capsys).splitlines()
+    assert said[0] == "usage: ttgcd discover [options] source [source ...]"
+    assert len(said) == 3 and "ttgcd discover --help" in said[2]
+
+
+def test_an_unknown_command_or_action_gets_a_hint(capsys) -> None:
+    assert "no such command: discovr; did you mean discover?" in refused(["discovr", "x"], capsys)
+    assert "did you mean run?" in refused(["bench", "rn", "main"], capsys)
+    assert "(there are discover, " in refused(["xyz"], capsys)
+    assert "choose one of " in refused(["data"], capsys)
 
 
 def test_a_value_with_spaces_and_files_behind_the_options_get_a_hint(capsys, tmp_path) -> None:

@@ -65,3 +65,38 @@ def test_the_second_half_tells_how_far_it_is() -> None:
     passed = list(_shown(batches, "compare kmeans", 3, lambda *what: told.append(what)))
     assert passed == batches
     assert told == [("compare kmeans", 2, 3), ("compare kmeans", 3, 3)]
+
+
+def test_the_run_is_told_before_the_comparison_which_may_be_left(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    out, said = tmp_path / "demo", {}
+
+    def stopped(method, task, stream, caller):
+        said["first"] = capsys.readouterr().out
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ttgcd.bench.demo.run", stopped)
+    assert demo("--out", str(out)) == 130
+    assert "known classes" in said["first"] and f"report: {out}/report.html" in said["first"]
+    assert "5 other methods on the same images" in said["first"]
+    assert "not compared; the run is in" in capsys.readouterr().err
+    assert (out / "report.html").is_file()
+
+
+def test_presets_that_train_alike_train_once(tmp_path: Path, monkeypatch) -> None:
+    """The paper's preset and the robust one differ in what comes after the training."""
+    from ttgcd.engines.local import run
+
+    trained = []
+
+    def noted(method, task, stream, caller):
+        if hasattr(method, "epochs"):
+            method.epochs = 1
+        done = run(method, task, stream, caller=caller)
+        trained.append((method.name, len(caller.realigned)))
+        return done
+
+    monkeypatch.setattr("ttgcd.bench.demo.run", noted)
+    assert demo("--out", str(tmp_path / "demo")) == 0
+    assert trained[:2] == [("pact", 1), ("pact", 1)] and len(trained) == 5

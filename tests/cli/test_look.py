@@ -91,3 +91,15 @@ def test_what_is_no_finished_run_is_refused(tmp_path: Path, capsys) -> None:
     (tmp_path / ".progress").mkdir()
     assert main(["look", str(tmp_path)]) == 2
     assert "go on with --resume" in capsys.readouterr().err
+
+
+def test_runs_that_are_here_are_named_where_none_was(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "found").mkdir()
+    assert main(["look"]) == 2
+    assert "such as" not in capsys.readouterr().err
+    (tmp_path / "found" / "report.html").write_text("")
+    assert main(["look"]) == 2
+    assert "give the --out of a run, such as found" in capsys.readouterr().err
+    assert main(["look", "."]) == 2
+    assert "no run in '.': give the --out of one, such as found" in capsys.readouterr().err

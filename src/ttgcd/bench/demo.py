@@ -45,7 +45,7 @@ class Demo:
     header: str
 
     def text(self) -> str:
-        lines = [self.found.text(), "", self.header, ""]
+        lines = [self.header, ""]
         lines.append(f"{'clustering accuracy, percent':<30}{'All':>7}{'Known':>8}{'Novel':>8}")
         for name, *values in self.rows:
             numbers = "".join(f"{100 * v:>7.1f} " for v in values)
@@ -61,10 +61,15 @@ def run_demo(
     rivals: Sequence[str],
     progress: Callable[[str, int, int], None],
     *,
+    told: Callable[[Discovery, Sequence[str]], None] = lambda found, others: None,
     resume: bool = False,
     overwrite: bool = False,
 ) -> Demo:
-    """Run a preset into ``out`` with a report, then the other ones and the rivals on the stream."""
+    """Run a preset into ``out`` with a report, then the other ones and the rivals on the stream.
+
+    ``told`` hears of the run, and of what it will be compared with, when the run is finished:
+    the comparison takes longer.
+    """
     domains = iconshift_domains()
     domain = domain or DOMAIN
     if domain not in domains:
@@ -102,10 +107,13 @@ def run_demo(
     others: dict[str, Method] = {
         _label(other): load_preset(other, warmup=warmup) for other in PRESETS if other != preset
     }
-    for name, method in {**others, **{name: load_method(name) for name in rivals}}.items():
+    methods = {**others, **{name: load_method(name) for name in rivals}}
+    told(found, list(methods))
+    caller = _Told(progress)
+    for name, method in methods.items():
         stream = make_stream(source, inputs.task.vlm, settings)
         shown = _shown(stream, f"compare {name}", len(source), progress)
-        result = run(method, inputs.task, shown, caller=_Told(progress))
+        result = run(method, inputs.task, shown, caller=caller)
         score = score_stream(result.category, true[result.positions], len(known))
         rows.append((name, score.all, score.known, score.novel))
     header = (
@@ -123,10 +131,11 @@ def _label(preset: str) -> str:
 
 
 class _Told(Caller):
-    """Passes on how far a long phase within one batch is."""
+    """Passes on how far a long phase within one batch is; presets that train alike train once."""
 
     def __init__(self, progress: Callable[[str, int, int], None]) -> None:
         self._progress = progress
+        self.realigned = {}
 
     def progress(self, phase: str, done: int, total: int) -> None:
         self._progress(phase, done, total)

@@ -56,6 +56,9 @@ def full_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command. Exit codes: 0 done, 2 the user's input, 130/143 interrupted."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments:
+        build_parser().print_help()
+        return 0
     chosen = [word for word in arguments if word in COMMANDS][:1]
     args = build_parser(*chosen).parse_args(arguments)
     try:

@@ -24,13 +24,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    import shlex
+    import sys
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ttgcd.bench.demo import run_demo
     from ttgcd.cli.progress import Progress
-    from ttgcd.wording import as_options
+    from ttgcd.discovery import Discovery
+    from ttgcd.wording import as_options, counted
 
     progress = Progress()
+    finished = False
+
+    def told(found: Discovery, others: Sequence[str]) -> None:
+        nonlocal finished
+        finished = True
+        progress.close()
+        print(as_options(found.text()), flush=True)
+        print(
+            f"\nThe run is finished and kept. Now {counted(len(others), 'other method')} on the "
+            "same images, to compare; Ctrl-C ends that.",
+            flush=True,
+        )
+
     try:
         result = run_demo(
             args.domain,
@@ -39,10 +56,17 @@ def run(args: argparse.Namespace) -> int:
             args.seed,
             RIVALS,
             progress,
+            told=told,
             resume=args.resume,
             overwrite=args.overwrite,
         )
+    except KeyboardInterrupt:
+        progress.close()
+        if not finished:
+            raise
+        print(f"ttgcd: not compared; the run is in {args.out}", file=sys.stderr)
+        return 130
     finally:
         progress.close()
-    print(as_options(result.text()))
+    print(f"\n{result.text()}\n\nttgcd look {shlex.quote(args.out)}  opens the report")
     return 0

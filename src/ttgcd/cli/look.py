@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ttgcd.wording import listed
+
 if TYPE_CHECKING:
     from http.server import ThreadingHTTPServer
 
@@ -48,9 +50,16 @@ def find_report(out: str) -> Path:
     if page.is_file():
         return page.resolve()
     if not path.exists():
-        raise InputError(f"no such folder: {out!r}; give the --out of a run")
-    state = "has not finished: go on with --resume" if (path / ".progress").exists() else "is none"
-    raise InputError(f"no {REPORT} in {out!r}: the run there {state}")
+        raise InputError(f"no such folder: {out!r}; give the --out of a run{_runs_here()}")
+    if (path / ".progress").exists():
+        raise InputError(f"the run in {out!r} has not finished: go on with --resume")
+    raise InputError(f"no run in {out!r}: give the --out of one{_runs_here()}")
+
+
+def _runs_here() -> str:
+    """The runs beside which the user stands: one of them was meant."""
+    runs = sorted(page.parent.name for page in Path().glob(f"*/{REPORT}"))
+    return f", such as {listed(runs, 5)}" if runs else ""
 
 
 def make_server(out: Path, port: int) -> tuple[ThreadingHTTPServer, str]:

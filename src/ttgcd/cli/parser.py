@@ -6,7 +6,10 @@ import argparse
 import difflib
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
+
+#: more than fit on a line or two
+_MANY_OPTIONS = 8
 
 
 class Parser(argparse.ArgumentParser):
@@ -23,6 +26,34 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             self.error(self._about(unknown))
         return found, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """The complaint, not below a screenful of options that the command also has."""
+        options = [action for action in self._actions if action.option_strings]
+        if len(options) > _MANY_OPTIONS:
+            places = [action for action in self._actions if not action.option_strings]
+            short = argparse.ArgumentParser(f"{self.prog} [options]", add_help=False)
+            for action in places:
+                short._add_action(action)
+            usage = short.format_usage().strip()
+            message += f"\n{self.prog} --help lists the options"
+        else:
+            usage = self.format_usage().strip()
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction) and "required" in message:
+                message += f"; choose one of {', '.join(action.choices)}"
+        self.exit(2, f"{usage}\n{self.prog}: error: {message}\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """An unknown command comes with the one that was perhaps meant."""
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            close = difflib.get_close_matches(str(value), list(action.choices), n=2)
+            hint = f"; did you mean {' or '.join(close)}?" if close else ""
+            names = ", ".join(action.choices)
+            raise argparse.ArgumentError(
+                None, f"no such command: {value}{hint or f' (there are {names})'}"
+            )
+        super()._check_value(action, value)
 
     def _about(self, unknown: Sequence[str]) -> str:
         options = [word for word in unknown if word.startswith("-")]

@@ -180,7 +180,8 @@ def plain(settings: dict[str, Any]) -> dict[str, Any]:
 def difference(there: Any, now: Any) -> str:
     """What differs between two settings, a few of it, in words."""
     lines = [
-        f"{key}: {_short(was)} there, {_short(is_now)} now"
+        # A hash says nothing to a reader but that it is another one.
+        "other input" if key == INPUT else f"{key}: {_short(was)} there, {_short(is_now)} now"
         for key, was, is_now in _differences(there, now, "")
     ]
     more = f"; {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
