@@ -12,7 +12,6 @@ import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -40,7 +39,6 @@ class Page:
             "true": rng.integers(0, 8, 50),
         }
         self._service: LiveServer | None = None
-        self._cluster: Any = None
 
     def run(self, block: Block) -> None:
         text = block.text
@@ -59,9 +57,6 @@ class Page:
     def close(self) -> None:
         if self._service is not None:
             self._service.stop()
-        if self._cluster is not None:
-            del os.environ["RAY_ADDRESS"]
-            self._cluster.shutdown()
 
     def _command(self, command: str) -> None:
         arguments = calls(command)
@@ -69,24 +64,12 @@ class Page:
             installable(command)
         elif command.startswith("make "):
             dry_make(command)
-        elif command.startswith("ray start "):
-            self._ray(shlex.split(command)[2:])
         elif arguments is None:
             shell(command)
         elif arguments[0] == "serve":
             self._service = LiveServer(Path("served"), *arguments[1:]).start().ready()
         else:
-            call([word.removeprefix("/shared/") for word in arguments])
-
-    def _ray(self, options: list[str]) -> None:
-        """Ray understands the line; the cluster itself is one in this machine, on free ports."""
-        from ray.cluster_utils import Cluster
-        from ray.scripts.scripts import start
-
-        start.make_context("start", options)
-        if "--head" in options:
-            self._cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-            os.environ["RAY_ADDRESS"] = self._cluster.address
+            call(arguments)
 
 
 def call(arguments: list[str]) -> None:
@@ -136,7 +119,7 @@ def write_edits(content: dict) -> None:
     novel = [c.id for c in found.categories if c.kind == "novel" and c.count]
     novel.sort(key=lambda id: -found.categories[id].count)
     images: dict[int, list[str]] = {}
-    for row in found.table().to_pylist():
+    for row in found.assignments():
         images.setdefault(row["category"], []).append(row["id"])
     numbers = {57: novel[0], 58: novel[1], 12: 0, 9: novel[2]}
     for edit in content["edits"]:

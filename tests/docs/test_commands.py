@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ BENCHMARKS = ("results.md", "benchmarks.md", "datasets.md", "mini-model-card.md"
 #: All that is not run, and why: nothing else may be left out.
 NOT_RUN = {
     ("docs/datasets.md", "ttgcd data prepare cifar10 "): "fetches 140 MB",
+    ("docs/scale.md", "ray start "): "starts a cluster on several machines",
     ("docs/methods.md", "@dataclass"): "part of a file",
 }
 
@@ -126,6 +128,9 @@ def test_every_command_parses_also_where_it_is_not_run(page: Path) -> None:
             for command in block.commands():
                 if (arguments := calls(command)) is not None:
                     parser.parse_args(arguments)
+                elif command.startswith("ray start "):
+                    ray = pytest.importorskip("ray.scripts.scripts")
+                    ray.start.make_context("start", shlex.split(command)[2:])
         elif block.language in PYTHON and ">>>" not in block.text:
             compile(block.text, f"{block.page}:{block.line}", "exec")
 

@@ -12,6 +12,7 @@ from PIL import Image
 
 from tests.report.conftest import RealRun
 from tests.report.runs import Page
+from ttgcd.cli import main
 from ttgcd.report import write_report
 
 
@@ -49,6 +50,22 @@ def test_the_plot_of_the_number_of_new_categories_is_of_new_ones(page: Page, rea
     assert tried == sorted(k - known for k, _ in run["count_trace"])
     best = max(page.data["estimate"], key=lambda pair: pair[1])[0]
     assert best == run["novel"]
+
+
+def test_by_default_a_card_begins_with_what_fits_best(real_run: RealRun, tmp_path: Path):
+    options = ["--known", ",".join(real_run.known), "--novel", "6", "--model", "mini", "--quiet"]
+    out = tmp_path / "found"
+    assert main(["discover", str(real_run.icons), *options, "--out", str(out)]) == 0
+    rows = pq.read_table(out / "assignments.parquet").to_pylist()
+    score = {row["id"]: row["score"] for row in rows}
+    assert max(score.values()) > 1  # scores of the default are no cosines
+    for c in json.loads((out / "categories.json").read_text())["categories"]:
+        shown = [score[name] for name in c["exemplars"]]
+        assert shown == sorted(shown, reverse=True)
+        if c["kind"] == "novel" and shown:
+            assert shown[0] == max(row["score"] for row in rows if row["category"] == c["id"])
+    page = Page.of(out)
+    assert "scout" in page.text["b"] and "scout (scout)" not in page.words("b")
 
 
 def test_the_most_typical_image_of_a_new_category_is_not_its_seed(real_run: RealRun):

@@ -121,6 +121,14 @@ def test_the_last_of_two_answers_in_one_write_counts():
     assert summary.counts.tolist() == [0, 0, 20]
 
 
+def test_scores_beyond_one_are_no_seeds():
+    """Scout's scores are no cosines: its most typical samples lie above 1."""
+    score = np.array([0.2, 1.3, 1.0, 1.2, 0.9])
+    summary = StreamSummary(1, 1)
+    summary.write(batch(0, 5), Answer.make(0, np.ones(5, int), score))
+    assert [e["index"] for e in summary.exemplars(1)] == [1, 3, 4, 0, 2]
+
+
 def test_exemplars_are_the_best_scores():
     summary = summarise(3, 2, 400)
     rows = answers(0, 400, 5)

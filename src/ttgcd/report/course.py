@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ttgcd.report.ranking import is_seed
 from ttgcd.report.run_files import RunFiles
 
 #: A step of the stream holds at least this many samples, and there are at most so many steps.
@@ -55,7 +56,7 @@ def seed_rows(run: RunFiles) -> np.ndarray:
     only it and its copies, has a cosine of 1 to its category.
     """
     until = run.warmup or len(run)
-    seeds = run.is_novel & (run.score > 1.0 - 1e-4)
+    seeds = run.is_novel & is_seed(run.score)
     seeds[until:] = False
     return seeds
 

@@ -59,8 +59,8 @@ def subline(run: RunFiles) -> str:
     if model.get("name"):
         say("model", model["name"], f"sha256 {model.get('sha256', 'unknown')}")
     if settings.get("method"):
-        preset = f" ({settings['preset']})" if settings.get("preset") else ""
-        say("method", f"{settings['method']}{preset}")
+        method, preset = settings["method"], settings.get("preset")
+        say("method", f"{method} ({preset})" if preset not in (None, "", method) else method)
     if ended := _moment(record.get("ended")):
         say("on", ended)
     seconds = (record.get("seconds") or {}).get("total")

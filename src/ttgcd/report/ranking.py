@@ -23,6 +23,13 @@ def signatures(features: np.ndarray, seed: int) -> np.ndarray:
     return np.packbits(signs, axis=1).view(np.uint64).ravel()
 
 
+def is_seed(score: np.ndarray) -> np.ndarray:
+    """Whether a novel sample is what its prototype began as (Eq. 6-7): its cosine is 1, which is no
+    sign of being typical. Scores that are no cosines may lie beyond 1 and say what they say.
+    """
+    return np.abs(score - 1.0) < 1e-4
+
+
 class Ranking:
     """Per category the ``slots`` samples of largest key, best first; no two look alike."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Answer
 from ttgcd.report.course import entropy
-from ttgcd.report.ranking import Ranking, signatures
+from ttgcd.report.ranking import Ranking, is_seed, signatures
 from ttgcd.report.sample import Sample, priorities
 from ttgcd.storage.state import State
 
@@ -128,7 +128,7 @@ class StreamSummary:
             heapq.heapify(self._forgettable)
         # A novel prototype begins as a copy of one sample (Eq. 6-7): that sample's score of 1 is
         # no sign of being typical, so it comes behind all others.
-        seeds = (final.category >= self.n_known) & (final.score > 1.0 - 1e-4)
+        seeds = (final.category >= self.n_known) & is_seed(final.score)
         typical = np.where(seeds, final.score - 2.0, final.score)
         # Few samples of a long stream can still make it; only those are looked at closely.
         likely = self._typical.promising(final.category, typical)

@@ -212,7 +212,7 @@ def _spread(run: RunFiles) -> list[Finding]:
         found.append(
             Finding(
                 "good",
-                f"The images are spread as if over {even:.1f} equally large categories; the "
+                f"The images are spread as if over {even:.0f} equally large categories; the "
                 f"largest holds {largest:.0%}.",
             )
         )
