@@ -48,6 +48,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     return markdown
 
 
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """The link to the repository is a link: it does not ask the host how many stars there are."""
+    return output.replace(' data-md-component="source"', "")
+
+
 def command_reference() -> str:
     """Every command with its usage and options."""
     os.environ["COLUMNS"] = "78"  # argparse wraps at the width of the terminal
@@ -61,11 +66,12 @@ def _command(path: tuple[str, ...], parser: argparse.ArgumentParser) -> str:
     lines = [f"{'##' if len(path) == 1 else '###'} ttgcd {' '.join(path)}", ""]
     if parser.description:
         lines += [parser.description, ""]
-    usage = parser.format_usage().removeprefix("usage: ").rstrip()
+    first, *others = parser.format_usage().removeprefix("usage: ").rstrip().splitlines()
+    usage = "\n".join([first, *(line.removeprefix(" " * len("usage: ")) for line in others)])
     lines += ["```text", usage, "```", ""]
     rows = list(_rows(parser))
     if rows:
-        lines += ["| | |", "|---|---|", *rows]
+        lines += ["| argument | |", "|---|---|", *rows]
     if parser.epilog:
         lines += ["", parser.epilog]
     return "\n".join(lines)

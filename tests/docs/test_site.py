@@ -73,6 +73,8 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
         loaded = re.findall(r"<(?:script|img|iframe)[^>]+src=\"(https?:[^\"]+)", text)
         loaded += re.findall(r"<link[^>]+rel=\"stylesheet\"[^>]+href=\"(https?:[^\"]+)", text)
         assert not loaded, path
+        # This is what the theme's script looks for to ask the repository's host for figures.
+        assert 'data-md-component="source"' not in text
 
 
 def test_the_reference_knows_every_command_and_the_public_names(site: Path) -> None:
@@ -82,6 +84,7 @@ def test_the_reference_knows_every_command_and_the_public_names(site: Path) -> N
     for command in COMMANDS:
         assert f"ttgcd {command}" in commands
     assert "--overwrite" in commands and "--severity" in commands
+    assert "\n" + " " * len("ttgcd discover ") + "[--" in commands  # the usage is aligned
     api = (site / "api" / "index.html").read_text(encoding="utf-8")
     for name in ("discover", "load_vlm", "InputError"):
         assert name in ttgcd.__all__ and f"ttgcd.{name}" in api

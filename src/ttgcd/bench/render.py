@@ -95,8 +95,8 @@ def _markdown(table: Table) -> str:
         lines.append("|---|---|" + "---:|" * (len(grid[0]) - 2))
         lines += ["| " + " | ".join(row) + " |" for row in grid[1:]]
         lines.append("")
-    lines.append("Best in bold; mean ± standard deviation over seeds; diff = ours - paper.")
-    lines += [f"- {note}" for note in table.notes]
+    lines += ["Best in bold; mean ± standard deviation over seeds; diff = ours - paper.", ""]
+    lines += [f"- {note}" for note in table.notes]  # a list only behind an empty line
     return "\n".join(lines) + "\n"
 
 
