@@ -53,6 +53,11 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
     return output.replace(' data-md-component="source"', "")
 
 
+def on_post_template(output_content: str, template_name: str, config: Any) -> str:
+    """The same for pages that are no page of ours, such as 404."""
+    return output_content.replace(' data-md-component="source"', "")
+
+
 def command_reference() -> str:
     """Every command with its usage and options."""
     os.environ["COLUMNS"] = "78"  # argparse wraps at the width of the terminal

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,15 @@ def test_narrowing_answers_are_pointed_out(tmp_path):
 
 def test_empty_new_categories_are_pointed_out(tmp_path):
     assert any("1 of 2 new categories is empty" in f.text for f in found(tmp_path, even(300, 4)))
+
+
+def test_categories_that_the_method_gave_up_are_not_called_empty(tmp_path):
+    out = write_run(tmp_path, even(300, 4))
+    file = out / "categories.json"
+    content = json.loads(file.read_text())
+    content["categories"][4]["active"] = False
+    file.write_text(json.dumps(content))
+    assert not any("empty" in f.text for f in findings(RunFiles.read(out)))
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,11 @@ class RunFiles:
         counts = sum(parts, np.zeros(width, np.int64))
         return {int(c): int(counts[c]) for c in np.flatnonzero(counts)}
 
+    def standing(self) -> list[Category]:
+        """Novel categories but those that the method itself gave up, which are no kind any more."""
+        novel = [c for c in self.categories if c.kind == "novel" and c.merged_into is None]
+        return [c for c in novel if c.active is not False or c.id in self.counts]
+
     @cached_property
     def is_novel(self) -> np.ndarray:
         """Whether each sample was put into a novel category."""

@@ -153,7 +153,7 @@ def _late_classes(run: RunFiles) -> list[Finding]:
 
 def _crowded(run: RunFiles) -> list[Finding]:
     """As many categories as images is no grouping."""
-    novel = sum(c.kind == "novel" and c.merged_into is None for c in run.categories)
+    novel = len(run.standing())
     if novel < 3 or not len(run):
         return []
     each = len(run) / novel
@@ -220,7 +220,7 @@ def _spread(run: RunFiles) -> list[Finding]:
 
 
 def _unused(run: RunFiles) -> list[Finding]:
-    novel = [c for c in run.categories if c.kind == "novel" and c.merged_into is None]
+    novel = run.standing()
     empty = sum(c.id not in run.counts for c in novel)
     if not empty:
         return []

@@ -24,7 +24,8 @@ function drawCards() {
   const all = listed(), most = Math.max(...all.map((c) => c.count), 1);
   let matches = 0;
   for (const part of sections) {
-    const own = bySize(all.filter((c) => c.novel === part.novel));
+    // A new category that the method itself gave up, and that holds nothing, is none.
+    const own = bySize(all.filter((c) => c.novel === part.novel && (c.count > 0 || !(c.novel && c.inactive))));
     const fitting = words.length ? own.filter((c) => named(c) || hits.has(c.id)) : own;
     matches += fitting.length;
     const list = fitting.slice(0, part.limit);
