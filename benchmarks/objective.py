@@ -1,6 +1,6 @@
 """What a better objective than the default method's own could bring, and what was tried for it.
 
-    python benchmarks/objective.py --features FOLDER
+    python benchmarks/objective.py --features FOLDER [--streams line emoji] [--seeds 1]
 
 FOLDER holds the features that benchmarks/discovery.py made. One fit to the first 6,000 samples of
 each development stream, L given, then one change; printed is the change of All in points beside the
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +26,6 @@ from ttgcd.prototypes.refit import TEXT_SHARE, Fitted, Restarts, fit
 from ttgcd.prototypes.text_evidence import Texts
 
 RESTARTS = Restarts(8, 4)
-MOST = 6000
 
 
 @dataclass
@@ -56,11 +55,13 @@ class Case:
         return 100 * float(split_accuracy(labels, self.true, self.n_known).all)
 
 
-def cases(folder: Path, benchmark: str, stream: str, seeds: int) -> Iterator[Case]:
+def cases(
+    folder: Path, benchmark: str, stream: str, seeds: int, most: int = 6000
+) -> Iterator[Case]:
     data = np.load(folder / f"{benchmark}-{stream}.npz")
     texts = Texts.of(data["anchors"], data["words"][:1500], float(data["scale"]))
     for seed in range(seeds):
-        order = np.random.default_rng(seed).permutation(len(data["labels"]))[:MOST]
+        order = np.random.default_rng(seed).permutation(len(data["labels"]))[:most]
         labels, n_known = data["labels"][order], len(texts.anchors)
         novel = np.unique(labels[labels >= n_known])
         true = np.where(labels < n_known, labels, n_known + np.searchsorted(novel, labels))
@@ -208,13 +209,15 @@ IDEAS: dict[str, Callable[[Case], np.ndarray]] = {
 
 # -- table ----------------------------------------------------------------------------------------
 
-STREAMS = [(benchmark, stream) for benchmark, names in DEVELOPMENT.items() for stream in names]
+BENCHMARK = {stream: benchmark for benchmark, names in DEVELOPMENT.items() for stream in names}
+AS_IT_IS = "as it is (All)"
 
 
 class Table:
     """Changes by idea and stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, streams: Sequence[str]) -> None:
+        self.streams = streams
         self.rows: dict[str, dict[str, list[float]]] = {}
 
     def add(self, idea: str, stream: str, value: float) -> None:
@@ -223,7 +226,7 @@ class Table:
 
     def show(self, more: dict[str, list[float]] | None = None, title: str = "") -> None:
         """``more`` is one further column, by idea."""
-        names = [stream for _, stream in STREAMS]
+        names = self.streams
         print("| | " + " | ".join(names) + " | mean |" + (f" {title} |" if more else ""))
         print("|---|" + "---:|" * (len(names) + 1 + bool(more)))
         for idea, row in self.rows.items():
@@ -235,17 +238,19 @@ class Table:
             print(f"| {idea} | " + " | ".join(cells) + " |")
 
 
-AS_IT_IS = "as it is (All)"
+def arguments(seeds: int) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--features", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=seeds)
+    parser.add_argument("--streams", nargs="+", choices=BENCHMARK, default=list(BENCHMARK))
+    return parser
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--features", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, default=3)
-    args = parser.parse_args()
-    table = Table()
-    for benchmark, stream in STREAMS:
-        for case in cases(args.features, benchmark, stream, args.seeds):
+    args = arguments(seeds=3).parse_args()
+    table = Table(args.streams)
+    for stream in args.streams:
+        for case in cases(args.features, BENCHMARK[stream], stream, args.seeds):
             base = case.all(case.labels)
             table.add(AS_IT_IS, stream, base)
             for name, idea in IDEAS.items():
