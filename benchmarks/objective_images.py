@@ -2,10 +2,10 @@
 
     python benchmarks/objective_images.py --features FOLDER --data DATA [--seeds 1]
 
-As benchmarks/objective.py, on the first 2,000 samples, for ideas that encode images again. The
+As benchmarks/objective.py, on the first 1,000 samples, for ideas that encode images again. The
 metric from views divides by what differs between an image and its mirror image. Re-alignment trains
-LayerNorms on the confident half of the first 1,024 samples (half of the stream, where it is
-shorter), towards the known names by standardised logits or towards the clusters of the fit. The
+LayerNorms on the confident half of the first 500 samples (half of the stream, where it is shorter),
+towards the known names by standardised logits or towards the clusters of the fit. The
 last column is its processor time (for the metric: of the mirror images) beside that of encoding the
 stream once. One thread.
 """
@@ -32,7 +32,7 @@ from ttgcd.vlm import load_vlm
 from ttgcd.vlm.base import VLM
 from ttgcd.vlm.encoder import Encoder
 
-MOST = 2000  # samples of a stream
+MOST = 1000  # samples of a stream
 
 
 def image_ideas(case: Case, images: torch.Tensor, vlm: VLM) -> Iterator[tuple[str, float, float]]:
@@ -59,7 +59,7 @@ def image_ideas(case: Case, images: torch.Tensor, vlm: VLM) -> Iterator[tuple[st
 
     with patch("ttgcd.prototypes.refit.Geometry", Quiet):
         yield "metric from views", case.all(case.fit().labels), 1.0
-    begin = min(1024, len(case.rows) // 2)
+    begin = len(case.rows) // 2
     rows = case.rows[:begin]
     first = fit(rows, case.texts, case.novel, (case.seed, 1), RESTARTS)
     logits, scores = Standard.of(rows, case.texts.anchors)(rows), first.model(rows)
