@@ -63,8 +63,9 @@ def look(url: str) -> None:
                 chip.click()
                 laptop.locator(".card.novel .name", has_text=word).first.wait_for(timeout=60_000)
         laptop.wait_for_timeout(7000)  # until the notice is gone
-        for place in (3, 4):
+        for place in (6, 8):  # two kinds of dice
             laptop.locator(".card.novel input[type=checkbox]").nth(place).check()
+        laptop.evaluate("scrollTo(0, 0)")
         save(laptop, "live-wall.png")
         laptop.get_by_role("button", name="Clear").click()
         for tab in ("questions", "map", "figures", "settings", "images"):

@@ -82,7 +82,8 @@ def campaign(
         ]
         for client in clients:
             client.start()
-        time.sleep(draw.uniform(0.1, 2.0))
+        _wait_for_load(told)
+        time.sleep(draw.uniform(0.0, 1.5))
         server.kill()
         stop.set()
         for client in clients:
@@ -95,6 +96,13 @@ def campaign(
     _judge(server, told, stream, images, result, work)
     server.stop()
     return result
+
+
+def _wait_for_load(told: dict[str, int], seconds: float = 60.0) -> None:
+    """Until the service answers again: a kill before that would be one without load."""
+    before, end = len(told), time.monotonic() + seconds
+    while len(told) == before and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 def _send(

@@ -30,7 +30,7 @@ class LiveServer:
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         return self
 
-    def ready(self, seconds: float = 90.0) -> LiveServer:
+    def ready(self, seconds: float = 300.0) -> LiveServer:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             assert self.process.poll() is None, "the service has ended"

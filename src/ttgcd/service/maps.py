@@ -10,10 +10,10 @@ import numpy as np
 from PIL import Image
 
 from ttgcd.report.layout import layout
-from ttgcd.report.thumbnails import thumbnail
+from ttgcd.report.thumbnails import square
 from ttgcd.service.live import LiveStream
-from ttgcd.service.run_folder import JournalSource
 from ttgcd.service.schemas import Map, MapPoint
+from ttgcd.streams.decode import decode
 
 MOST_POINTS = 1200
 SIZES = (96, 192, 512)
@@ -65,9 +65,7 @@ class Thumbnails:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        picture = thumbnail(JournalSource(stream, len(stream.journal)), index, size)
-        if picture is None:
-            picture = Image.new("RGB", (size, size), (128, 128, 128))
+        picture = _small(stream.journal.read(index), size)
         buffer = io.BytesIO()
         picture.save(buffer, "JPEG", quality=82)
         data = buffer.getvalue()
@@ -77,3 +75,10 @@ class Thumbnails:
             while self._bytes > self._most:
                 self._bytes -= len(self._kept.popitem(last=False)[1])
         return data
+
+
+def _small(data: bytes, size: int) -> Image.Image:
+    """At most ``size`` pixels a side. A smaller image keeps its own size: the page enlarges it."""
+    pixels = decode(data)
+    short, long = sorted(pixels.shape[:2])
+    return square(pixels, min(size, long if 2 * short < long else short))
