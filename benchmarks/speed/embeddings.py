@@ -23,6 +23,18 @@ from benchmarks.speed.rows import PROCESSOR_TIME, Row, report
 DIM, KNOWN, NOVEL = 512, 100, 50
 METHODS = {"scout, the default": (), "paper": ("--preset", "paper")}
 
+#: The peak is that of the process's own memory: `ru_maxrss` would count that of the process which
+#: started it, and that one has just written the stream.
+CODE = """
+import resource, sys
+from ttgcd.cli import main
+assert main(sys.argv[1:]) == 0
+spent = resource.getrusage(resource.RUSAGE_SELF)
+with open("/proc/self/status") as status:
+    peak = next(line.split()[1] for line in status if line.startswith("VmHWM"))
+print("peak", peak, spent.ru_utime + spent.ru_stime)
+"""
+
 
 @dataclass(frozen=True)
 class Spent:
@@ -68,19 +80,14 @@ def write(
 
 def run(words: list[str]) -> Spent:
     """One run in a process of its own."""
-    code = (
-        "import resource, sys; from ttgcd.cli import main; assert main(sys.argv[1:]) == 0; "
-        "spent = resource.getrusage(resource.RUSAGE_SELF); "
-        "print('peak', spent.ru_maxrss, spent.ru_utime + spent.ru_stime)"
-    )
     began = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-c", code, *words], check=True, capture_output=True, text=True
+        [sys.executable, "-c", CODE, *words], check=True, capture_output=True, text=True
     )
     passed = time.perf_counter() - began
     out = Path(words[words.index("--out") + 1])
     parts = json.loads((out / "run.json").read_text(encoding="utf-8"))["seconds"]
-    peak, processor = done.stdout.rsplit("peak", 1)[1].split()
+    peak, processor = done.stdout.rsplit("peak", 1)[1].split()[:2]
     return Spent(passed, float(processor), parts, int(peak) / 1024)
 
 
