@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import numpy as np
 
 from tests.prototypes.worlds import world
 from ttgcd.evaluation import split_accuracy
+from ttgcd.prototypes import scout_stream
 from ttgcd.prototypes.calibration import unit
+from ttgcd.prototypes.census import take_census
 from ttgcd.prototypes.refit import Restarts
 from ttgcd.prototypes.scout_stream import Schedule, Scout
 from ttgcd.prototypes.text_evidence import Texts
@@ -64,6 +67,24 @@ def test_refits_fade_with_the_logarithm_of_the_stream():
         fits.add(scout.last_fit)
     assert len(fits - {0}) <= 1 + np.log(len(rows) / 120) / np.log(SCHEDULE.growth)
     assert len(scout.reservoir.rows) == 300
+
+
+def test_novel_categories_are_counted_when_the_stream_has_doubled_and_at_its_end(monkeypatch):
+    rows, _, texts = world(3, 2, each=200)
+    counted = []
+
+    def census(*args: object) -> object:
+        counted.append(scout.seen)
+        return take_census(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(scout_stream, "take_census", census)
+    scout = Scout(texts, None, 0, SCHEDULE)
+    _streamed(scout, rows)
+    scout.refit(True, last=True)
+    assert not scout.changes
+    assert counted[0] == 120 and counted[-1] == len(rows)
+    assert all(b >= 2 * a for a, b in pairwise(counted[:-1]))
+    assert len(scout.moved) > len(counted)
 
 
 def test_a_class_that_appears_late_gets_a_category_of_its_own():
