@@ -22,8 +22,7 @@ def print_table(rows: Rows, methods: Methods) -> None:
     for scenario in SCENARIOS:
         mine = [row for row in rows if row["scenario"] == scenario]
         if mine:
-            seeds = len({row["seed"] for row in mine})
-            print(f"\n#### {scenario}, {seeds} {'seed' if seeds == 1 else 'seeds'}\n")
+            print(f"\n#### {scenario}\n")
             print_accuracy(mine, methods)
             print_counts(mine)
             print_moves(mine)
@@ -38,8 +37,8 @@ def print_accuracy(rows: Rows, methods: Methods) -> None:
         for title, key in GROUPS.items()
     }
     groups = {title: group for title, group in groups.items() if group}
-    print("| mean All, arrival / final | " + " | ".join(groups) + " | seconds |")
-    print("|---|" + "---:|" * (len(groups) + 1))
+    print("| mean All, arrival / final | " + " | ".join(groups) + " | seeds | seconds |")
+    print("|---|" + "---:|" * (len(groups) + 2))
     for method in methods:
         cells = []
         for group in groups.values():
@@ -51,9 +50,10 @@ def print_accuracy(rows: Rows, methods: Methods) -> None:
                 cells.append(f"{np.mean(last):.1f}")
             else:
                 cells.append(f"{np.mean(first):.1f} / {np.mean(last):.1f}")
-        seconds = [r["seconds"] for r in rows if r["method"] == method]
-        if seconds:
-            print(f"| {method} | " + " | ".join(cells) + f" | {max(seconds):.0f} |")
+        all_ = [r for r in rows if r["method"] == method]
+        if all_:
+            seeds, slowest = len({r["seed"] for r in all_}), max(r["seconds"] for r in all_)
+            print(f"| {method} | " + " | ".join(cells) + f" | {seeds} | {slowest:.0f} |")
 
 
 def print_counts(rows: Rows) -> None:
@@ -82,8 +82,9 @@ def print_moves(rows: Rows) -> None:
     if not scouts:
         return
     within, last = [m for moved in scouts for m in moved[:-1]], [moved[-1] for moved in scouts]
-    said = f"{100 * np.mean(within):.1f} % at a refit within the stream, " if within else ""
-    print(f"\n{said}{100 * np.mean(last):.1f} % at the last one (means) change id.")
+    first = f"{100 * np.mean(within):.1f} % at a refit within the stream and " if within else ""
+    after = f"{100 * np.mean(last):.1f} % at the last one"
+    print(f"\nOf the reservoir {first}{after} change id (means, L given).")
 
 
 def print_late(rows: Rows, methods: Methods) -> None:
