@@ -29,7 +29,7 @@ def test_it_gets_its_rows_and_its_line_in_the_table(
     (tmp_path / "leaders.py").write_text(example)
     monkeypatch.chdir(tmp_path)
     command = re.search(r"```bash\nttgcd (.*?)\n```", DOCUMENT.read_text(encoding="utf-8"))[1]
-    command = command.replace("--data data", f"--data {cifar} --model {model} --seeds 0,1")
+    command = command.replace("--data DATA", f"--data {cifar} --model {model} --seeds 0,1")
     assert main([*command.split(), "--streams", "fog,snow", "--threads", "1"]) == 0
     rows = read_results(tmp_path / "results" / "main.jsonl").rows
     mine = [row for row in rows if row["label"] == "Leaders"]

@@ -228,7 +228,8 @@ def test_predict_is_pure_and_agrees_with_the_state(halves, tmp_path) -> None:
     assert one.equals(two) and one.num_rows == 300
     assert one.slice(0, 10).equals(loaded.predict(features[300:310]))
     assert before == {p: p.read_bytes() for p in (tmp_path / "first").rglob("*") if p.is_file()}
-    assert one.column_names == ["id", "category", "kind", "name", "score", "margin", "novelty"]
+    columns = ["id", "category", "kind", "name", "score", "margin", "novelty", "confidence"]
+    assert one.column_names == columns
 
 
 def test_assign_by_command_writes_rows_or_prints_them(halves, tmp_path, capfdbinary) -> None:
