@@ -201,6 +201,8 @@ def test_a_run_that_goes_on_can_be_scored_and_abstain(
     capsys.readouterr()
     assert main([*words, "--warmup", "9", "--overwrite"]) == 2
     assert "--warmup is the earlier run's" in capsys.readouterr().err
+    assert main([*words, "--seed", "3"]) == 2
+    assert "--seed is the earlier run's" in capsys.readouterr().err
 
 
 def test_a_named_category_is_known_by_text_if_its_name_fits(tmp_path: Path) -> None:

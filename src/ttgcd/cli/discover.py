@@ -14,7 +14,8 @@ from ttgcd.methods.registry import DEFAULT_PRESET, PRESETS
 #: What decides the answers of a run that goes on from an earlier one is the earlier one's.
 _THE_RUNS = (
     *("known", "preset", "method", "set", "anchors", "template", "in_order", "warmup", "epochs"),
-    *("lr", "realign_depth", "early_stop", "optimiser", "buffer_labels"),
+    *("lr", "realign_depth", "early_stop", "optimiser", "buffer_labels", "novel", "seed", "model"),
+    *("batch_size", "precision", "word_embeddings", "logit_scale"),
 )
 
 
@@ -201,7 +202,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _go_on(args: argparse.Namespace) -> int:
     """These images on top of an earlier run: all that decides the answers is the run's."""
-    given = [name for name in _THE_RUNS if getattr(args, name)]
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    given = [name for name in _THE_RUNS if getattr(args, name) != parser.get_default(name)]
     if given:
         raise InputError(f"`{given[0]}=...` is the earlier run's and cannot be given again")
     from ttgcd.discovery.run import go_on
