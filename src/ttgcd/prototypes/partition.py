@@ -16,9 +16,10 @@ STEPS = 25
 SHARPNESS = 20.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Partition:
-    """``labels`` (n,) point into ``centres``; ``value`` is the mean of the best score."""
+    """``labels`` (n,) point into ``centres``; ``value`` is the mean of the best score. Equal to
+    itself alone, so that what was worked out for one can be remembered."""
 
     labels: np.ndarray
     centres: np.ndarray

@@ -6,6 +6,7 @@ A pure function of the reservoir, the texts, the number of novel categories and 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -110,11 +111,12 @@ def fit(
     speaking = bool(len(texts.words) and novel)
     words = Words(n_known, rows, mapped, bonus, Standard.of(rows, texts.words), weight, offset)
     trusted = speaking and trust.share >= TEXT_SHARE
+    spoken = cache(words.spoken)
 
     def better(new: Partition, old: Partition, by: float) -> bool:
         """Where words are trusted, partitions are compared after they have spoken."""
         if trusted:
-            return words.spoken(new).worth > words.spoken(old).worth + by
+            return spoken(new).worth > spoken(old).worth + by
         return new.value > old.value + by
 
     found: Partition | None = None
@@ -137,7 +139,7 @@ def fit(
     if not speaking:
         none = np.zeros((novel, 0), np.int64)
         return Fitted(LinearModel(space, found.centres, bonus), found.labels, trust, none)
-    last = words.spoken(found)
+    last = spoken(found)
     model = LinearModel(space, last.partition.centres, last.bonus)
     return Fitted(model, last.partition.labels, trust, last.chosen)
 

@@ -137,12 +137,11 @@ def word_bonus(
     standardised logit, standardised again on ``rows``."""
     direction, constant = known.direction.copy(), known.constant.copy()
     first = len(direction) - len(chosen)
-    for place, top in enumerate(chosen):
-        mean = (words.texts[top] / words.deviation[top, None]).mean(axis=0)
-        said = rows @ mean
-        deviation = said.std() + 1e-6
-        direction[first + place] = weight * mean / deviation
-        constant[first + place] = -weight * (said.mean() / deviation + offset)
+    mean = (words.texts[chosen] / words.deviation[chosen][..., None]).mean(axis=1)
+    said = rows @ mean.T
+    deviation = said.std(axis=0) + 1e-6
+    direction[first:] = weight * mean / deviation[:, None]
+    constant[first:] = -weight * (said.mean(axis=0) / deviation + offset)
     return Bonus(direction, constant)
 
 
