@@ -52,10 +52,6 @@ def _full_trust(*_: Any) -> Trust:
     return Trust(1.0, refit.TEXT_SHARE, 1.0)
 
 
-def _fixed_offset(best: np.ndarray, known_share: float) -> float:
-    return 1.5
-
-
 def _as_it_is(rows: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
     return rows
 
@@ -85,7 +81,6 @@ WITHOUT: dict[str, list[Patch] | dict[str, float]] = {
     "words in the features": [_NO_SHARE],
     "half whitening (centred only)": [(Geometry, "of", staticmethod(_centred))],
     "standardised logits": [(Standard, "of", staticmethod(_same_for_all))],
-    "offset by the number of names": [(refit, "offset_of", _fixed_offset)],
     "measured trust (full instead)": [(refit, "_measure", _full_trust)],
     "weight of samples by their texts": [(partition, "SHARPNESS", 0.0)],
     "smoothing": [(partition, "smooth", _as_it_is), (refit, "smooth", _as_it_is)],

@@ -33,8 +33,8 @@ def test_words_of_novel_categories_are_those_of_their_classes():
 def test_starts_are_told_apart_by_how_far_words_bear_them_out():
     rows, true, texts = world(6, 6)
     geometry, names = Geometry.of(rows), Standard.of(rows, texts.anchors)
-    bonus = known_bonus(names, 0.1, 1.5, 6)
-    words = Words(6, rows, geometry(rows), bonus, Standard.of(rows, texts.words), 0.1, 1.5)
+    bonus = known_bonus(names, 0.1, 6)
+    words = Words(6, rows, geometry(rows), bonus, Standard.of(rows, texts.words), 0.1)
     mixed = np.where(true < 6, true, 6 + np.arange(len(true)) % 6)
     for labels in (true, mixed):
         start = Partition(labels, centres_of(words.mapped, labels, 12), 0.0)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tests.prototypes.worlds import world
 from ttgcd.prototypes.calibration import Standard, unit
@@ -11,7 +10,6 @@ from ttgcd.prototypes.text_evidence import (
     best_words,
     confident,
     known_bonus,
-    offset_of,
     speaks,
     word_bonus,
 )
@@ -57,18 +55,18 @@ def test_confident_samples_are_the_best_half_of_each_name():
 
 def test_the_known_bonus_is_the_weighted_standardised_logit_above_the_offset():
     names = Standard.of(ROWS, ANCHORS)
-    bonus = known_bonus(names, 0.1, 1.5, 2)
+    bonus = known_bonus(names, 0.1, 2)
     assert np.allclose(bonus(ROWS)[:, :3], 0.1 * (names(ROWS) - 1.5), atol=1e-4)
     assert not bonus(ROWS)[:, 3:].any()
 
 
 def test_the_word_bonus_is_the_restandardised_mean_logit_of_the_words():
     names, words = Standard.of(ROWS, ANCHORS), Standard.of(ROWS, WORDS)
-    known: Bonus = known_bonus(names, 0.1, 1.5, 1)
+    known: Bonus = known_bonus(names, 0.1, 1)
     chosen = best_words(words, ROWS[:5].mean(axis=0, keepdims=True))
     mean = words(ROWS)[:, chosen[0]].mean(axis=1)
     expected = 0.1 * ((mean - mean.mean()) / mean.std() - 1.5)
-    found = word_bonus(known, words, chosen, ROWS, 0.1, 1.5)(ROWS)
+    found = word_bonus(known, words, chosen, ROWS, 0.1)(ROWS)
     assert np.allclose(found[:, 3], expected, atol=1e-3)
     assert np.allclose(found[:, :3], known(ROWS)[:, :3])
 
@@ -77,11 +75,6 @@ def test_best_words_have_the_highest_mean_standardised_logit_in_the_group():
     words = Standard.of(ROWS, WORDS)
     expected = np.argsort(-words(ROWS[:9]).mean(axis=0))[:3]
     assert best_words(words, ROWS[:9].mean(axis=0, keepdims=True))[0].tolist() == expected.tolist()
-
-
-def test_the_offset_is_halfway_to_the_quantile_of_the_known_share():
-    best = np.arange(101) / 100
-    assert offset_of(best, 0.25) == pytest.approx(0.5 * (1.5 + 0.75))
 
 
 def test_a_name_speaks_for_its_images_or_is_not_believed():

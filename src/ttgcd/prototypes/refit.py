@@ -28,7 +28,6 @@ from ttgcd.prototypes.text_evidence import (
     best_words,
     confident,
     known_bonus,
-    offset_of,
     word_bonus,
 )
 from ttgcd.prototypes.trust import Agreement, agreement
@@ -94,7 +93,6 @@ def fit(
     logits = names(rows)
     says = logits.argmax(axis=1)
     keep = confident(says, texts.gate(rows, logits), n_known, texts.confident_share(known_share))
-    offset = offset_of(logits.max(axis=1), known_share)
     if named and before is not None:
         member = (before >= n_known - named) & (before < n_known)
         keep = np.where(member, True, keep & (says < n_known - named))
@@ -106,10 +104,10 @@ def fit(
         trust = _measure(rows[some], Space(geometry, texts, said, 0.0), novel, seed)
     space = Space(geometry, texts, said, trust.share)
     mapped, weight = space(rows), WEIGHT * trust.weight
-    bonus = known_bonus(names, weight, offset, novel)
+    bonus = known_bonus(names, weight, novel)
     added = bonus(rows)
     speaking = bool(len(texts.words) and novel)
-    words = Words(n_known, rows, mapped, bonus, Standard.of(rows, texts.words), weight, offset)
+    words = Words(n_known, rows, mapped, bonus, Standard.of(rows, texts.words), weight)
     trusted = speaking and trust.share >= TEXT_SHARE
     spoken = cache(words.spoken)
 
@@ -170,7 +168,6 @@ class Words:
     bonus: Bonus
     words: Standard
     weight: float
-    offset: float
 
     def spoken(self, found: Partition) -> Spoken:
         """Novel categories choose their words and are clustered again, in turns."""
@@ -179,7 +176,7 @@ class Words:
             size = np.maximum(1, np.bincount(found.labels, minlength=count))[:, None]
             means = group_sums(self.rows, found.labels, count) / size
             chosen = best_words(self.words, means[self.n_known :])
-            bonus = word_bonus(self.bonus, self.words, chosen, self.rows, self.weight, self.offset)
+            bonus = word_bonus(self.bonus, self.words, chosen, self.rows, self.weight)
             added = bonus(self.rows)
             found = lloyd(self.mapped, found.centres, added, self.n_known, self.weight, WORD_STEPS)
         novel = found.labels >= self.n_known

@@ -14,6 +14,8 @@ SAME_WORD = 0.8
 CONFIDENT = 0.5
 #: Weight of a standardised logit beside the cosine to a centre, where texts are trusted fully.
 WEIGHT = 0.1
+#: From this standardised logit on a text speaks *for* a category.
+OFFSET = 1.5
 #: Words that speak for a novel category.
 BEST_WORDS = 3
 #: From this mean standardised logit of a category's members on its name is believed: one standard
@@ -101,22 +103,13 @@ def confident(names: np.ndarray, gate: np.ndarray, n_known: int, share: float) -
     return keep
 
 
-def offset_of(best: np.ndarray, known_share: float) -> float:
-    """From which standardised logit on a name speaks *for* its class.
-
-    ``best`` is max_k Z_k, which grows with the number of names by chance alone: half of the offset
-    is its quantile at the share of samples that should stay without a known name.
-    """
-    return 0.5 * (1.5 + float(np.quantile(best, 1 - known_share)))
-
-
-def known_bonus(names: Standard, weight: float, offset: float, novel: int) -> Bonus:
-    """weight (Z_k - offset) for the known classes, nothing for the novel ones."""
+def known_bonus(names: Standard, weight: float, novel: int) -> Bonus:
+    """weight (Z_k - OFFSET) for the known classes, nothing for the novel ones."""
     n_known, d = names.texts.shape
     direction = np.zeros((n_known + novel, d), np.float32)
     constant = np.zeros(n_known + novel, np.float32)
     direction[:n_known] = weight * names.texts / names.deviation[:, None]
-    constant[:n_known] = -weight * (names.mean / names.deviation + offset)
+    constant[:n_known] = -weight * (names.mean / names.deviation + OFFSET)
     return Bonus(direction, constant)
 
 
@@ -131,7 +124,6 @@ def word_bonus(
     chosen: np.ndarray,
     rows: np.ndarray,
     weight: float,
-    offset: float,
 ) -> Bonus:
     """The known bonus, and for each novel category the same from its own words: their mean
     standardised logit, standardised again on ``rows``."""
@@ -141,7 +133,7 @@ def word_bonus(
     said = rows @ mean.T
     deviation = said.std(axis=0) + 1e-6
     direction[first:] = weight * mean / deviation[:, None]
-    constant[first:] = -weight * (said.mean(axis=0) / deviation + offset)
+    constant[first:] = -weight * (said.mean(axis=0) / deviation + OFFSET)
     return Bonus(direction, constant)
 
 
