@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -30,9 +31,17 @@ def numbered(icons: Images, begin: int, end: int) -> Images:
     return [(f"{n:04d}.png", icons[n][1]) for n in range(begin, end)]
 
 
-def folder_run(images: Images, place: Path) -> Path:
-    options = {key: STREAM[key] for key in ("known", "novel", "batch_size", "preset", "vocabulary")}
-    changes = {"warmup": STREAM["warmup"], "epochs": STREAM["epochs"]}
+#: The default method, to which a vocabulary matters.
+SCOUT = {key: value for key, value in STREAM.items() if key not in ("preset", "epochs")}
+
+
+def folder_run(images: Images, place: Path, stream: dict[str, Any] = STREAM) -> Path:
+    options = {
+        key: stream[key]
+        for key in ("known", "novel", "batch_size", "preset", "vocabulary")
+        if key in stream
+    }
+    changes = {key: stream[key] for key in ("warmup", "epochs") if key in stream}
     folder = folder_of(images, place / "first")
     return discover(
         folder, out=place / "out", model="mini", changes=changes, shuffle=False, **options
@@ -77,3 +86,13 @@ def test_a_stream_may_be_finished_before_its_warm_up_is_full_and_restarted(serve
     send(client, numbered(icons, 30, 46))
     learned(client, 46)  # batches are counted from the end on
     wait_for(lambda: client.get(URL).json()["waiting"] == 0)
+
+
+def test_the_default_method_gets_the_same_vocabulary_as_in_a_folder_run(serve, icons, tmp_path):
+    first = numbered(icons, 0, 120)
+    out = folder_run(first, tmp_path, SCOUT)
+    client = serve()
+    client.post("/v1/streams", json=SCOUT)
+    send(client, first)
+    assert client.post(f"{URL}/finish").json()["finished"] == 120
+    assert categories_by_id(client) == answers(out)

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from tests.service.conftest import STREAM, learned, send, wait_for
 from ttgcd.discovery import discover
+from ttgcd.service.batcher import Batcher
 from ttgcd.service.journal import Entry, Journal
 
 URL = "/v1/streams/icons"
@@ -254,3 +255,16 @@ def test_a_torn_end_of_the_journal_is_cut_off_and_nothing_before_it(tmp_path: Pa
     torn = Journal(tmp_path / "journal")
     assert len(torn) == 9
     torn.close()
+
+
+def test_who_waited_while_the_warm_up_filled_is_answered_by_its_end(serve, icons, monkeypatch):
+    """Even if no prediction comes in between, as when the machine is busy."""
+    monkeypatch.setattr(Batcher, "ask", lambda self, stream, index, hurry: None)
+    client = serve()
+    settings = {key: value for key, value in STREAM.items() if key not in ("preset", "epochs")}
+    assert client.post("/v1/streams", json=settings).status_code == 201
+    stream = client.app.state.house.stream("icons")
+    entries = [Entry(name, data) for name, data in icons[:48]]
+    waiting = [stream.receive(entries[begin : begin + 16])[0] for begin in (0, 16, 32)]
+    for receipt in waiting:
+        receipt.done.result(timeout=60)

@@ -71,7 +71,6 @@ def prepare(source: Source, settings: Settings) -> Inputs:
     notes = [*source.notes(), *check_count(settings.novel_count() or 0, len(source))]
     vlm: VLM | None = None
     scale = settings.logit_scale or 100.0
-    own_words = () if settings.vocabulary in (None, "none") else settings.words()
     words: np.ndarray | None = None
     if source.kind == "embeddings":
         if settings.anchors is None:
@@ -81,6 +80,7 @@ def prepare(source: Source, settings: Settings) -> Inputs:
             )
         width = len(source.read(0))
         anchors = read_texts("anchors", settings.anchors, len(settings.names()), width)
+        own_words = settings.own_words()
         if settings.word_embeddings is not None:
             words = read_texts("word_embeddings", settings.word_embeddings, len(own_words), width)
             if settings.vocabulary == "none":
@@ -102,21 +102,31 @@ def prepare(source: Source, settings: Settings) -> Inputs:
         anchors = text_anchors(vlm, settings.names(), settings.templates)
         if settings.model == "mini":
             notes.append(MINI_NOTE)
+    return Inputs(source, task_of(settings, vlm, anchors, scale, words), settings, notes)
+
+
+def task_of(
+    settings: Settings,
+    vlm: VLM | None,
+    anchors: np.ndarray,
+    logit_scale: float,
+    word_embeddings: np.ndarray | None = None,
+) -> Task:
+    """What a method is to do; the same for a run and for a stream of the service."""
     if settings.vocabulary == "none":
-        words = np.zeros((0, anchors.shape[1]), np.float32)
-    task = Task(
+        word_embeddings = np.zeros((0, anchors.shape[1]), np.float32)
+    return Task(
         known=settings.names(),
         anchors=anchors,
         novel=settings.novel_count(),
         vlm=vlm,
-        logit_scale=scale,
+        logit_scale=logit_scale,
         seed=settings.seed,
         templates=tuple(settings.templates),
-        words=own_words,
-        word_embeddings=words,
+        words=settings.own_words(),
+        word_embeddings=word_embeddings,
         precision=settings.precision,  # type: ignore[arg-type]
     )
-    return Inputs(source, task, settings, notes)
 
 
 #: Where model, anchors and words lie does not matter, what they hold does.

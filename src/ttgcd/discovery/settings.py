@@ -116,6 +116,10 @@ class Settings:
             return check_names(read_names(self.vocabulary))
         return shipped_words()
 
+    def own_words(self) -> tuple[str, ...]:
+        """The user's own vocabulary, if there is one."""
+        return () if self.vocabulary in (None, "none") else self.words()
+
     def describe(self) -> dict[str, Any]:
         """The settings that decide the answers, as JSON."""
         return {

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from ttgcd.discovery.inputs import task_of
 from ttgcd.discovery.settings import Settings
-from ttgcd.methods.base import Task
 from ttgcd.service.backlog import Backlog
 from ttgcd.service.batcher import Batcher
 from ttgcd.service.events import Events
@@ -74,16 +74,8 @@ class LiveStream:
         self.backlog = Backlog()
         self._receipts: dict[int, list[Receipt]] = {}
         self._lock = threading.Lock()
-        self.task = Task(
-            known=settings.names(),
-            anchors=text_anchors(vlm, settings.names(), settings.templates),
-            novel=settings.novel_count(),
-            vlm=vlm,
-            logit_scale=vlm.logit_scale,
-            seed=settings.seed,
-            templates=tuple(settings.templates),
-            precision=settings.precision,  # type: ignore[arg-type]
-        )
+        anchors = text_anchors(vlm, settings.names(), settings.templates)
+        self.task = task_of(settings, vlm, anchors, vlm.logit_scale)
         self.journal = Journal(folder / "journal", self._committed)
         self.learner = Learner(
             folder,
@@ -192,7 +184,9 @@ class LiveStream:
                 found = self._pixels.pop(index, None)
                 if found is not None:
                     self._pixel_bytes -= found.nbytes
-        self._tell(list(range(begin, end)))
+            # The end of a warm-up answers batches before this one, too.
+            waited_for = list(self._receipts)
+        self._tell(sorted({*range(begin, end), *waited_for}))
         if self.encoder.fingerprint != self._encoded_by:
             self._encoded_by = self.encoder.fingerprint
             behind = np.arange(end, len(self.journal))
