@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -173,19 +173,19 @@ class _Run(Caller):
         self._go_on()
         self._saved_at, self._saved_batches = time.monotonic(), self.table.batches
         with self.stream:
-            self.session.drive(self._batches(), self._batch_done)
+            ahead = self.stream.independent and not self.stream.source.live
+            self.session.drive(self.stream, self._batch_done, self._all_done, ahead)
         self.timings = self.session.seconds
 
-    def _batches(self) -> Iterator[Batch]:
-        yield from self.stream
-        self._take_rejected()
+    def _all_done(self) -> None:
+        self._take_rejected(self.stream.total)
         self._place = self.stream.total
         self.consumed.advance(self._place)
         self._checkpoint(self.method.state_dict())
         self.stop.obey()
 
     def _batch_done(self, batch: Batch) -> None:
-        self._take_rejected()
+        self._take_rejected(batch.next_position)
         self._place = batch.next_position
         self.consumed.advance(self._place)
         self.progress("stream", self._place, self.stream.total)
@@ -193,10 +193,11 @@ class _Run(Caller):
             self._checkpoint(self.method.state_dict())
         self.stop.obey()
 
-    def _take_rejected(self) -> None:
-        """Move them to disk: memory must not grow with the stream."""
-        self.rejected.add(self.stream.rejected)
-        self.stream.rejected.clear()
+    def _take_rejected(self, end: int) -> None:
+        """Move those before a place to disk: memory must not grow with the stream."""
+        aside = self.stream.rejected
+        self.rejected.add([sample for sample in aside if sample.place < end])
+        aside[:] = [sample for sample in aside if sample.place >= end]
 
     # -- checkpoints --------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from ttgcd.engines.ahead import encoded_ahead
 from ttgcd.engines.chop import Chopper
 from ttgcd.engines.foretold import observed
 from ttgcd.errors import InputError
@@ -139,9 +140,16 @@ class Session:
         return () if self._chopper is None else self._chopper.waiting
 
     def drive(
-        self, stream: Iterable[Batch], after_batch: Callable[[Batch], None] | None = None
+        self,
+        stream: Iterable[Batch],
+        after_batch: Callable[[Batch], None] | None = None,
+        at_end: Callable[[], None] | None = None,
+        ahead: bool = False,
     ) -> None:
-        """All of a stream, and its end."""
+        """All of a stream, and its end; ``at_end`` is called after the last batch, before the last
+        revisions. With ``ahead`` batches may be taken, and encoded, before it is their turn."""
+        if ahead and self.encoder is not None and self._chopper is None:
+            stream = encoded_ahead(stream, self)
         # Asking every library for its threads costs more than the products of a batch: without an
         # encoder that needs them, once is enough.
         with one_blas_thread() if self.encoder is None else nullcontext():
@@ -155,6 +163,8 @@ class Session:
                 waiting = time.perf_counter()
             self.seconds["input"] += time.perf_counter() - waiting
             self._alone = False
+        if at_end is not None:
+            at_end()
         self.finish()
 
     def _observe(self, batch: Batch) -> Answer:
@@ -176,6 +186,8 @@ class Session:
         """The batch with what the method wants of it."""
         method = self.method
         features = batch.features
+        if features is not None and batch.images is not None:  # encoded ahead
+            check_features(batch, features)
         if features is None and (method.wants_features or method.wants_count):
             if encoder is None or batch.images is None:
                 raise InputError(

@@ -16,7 +16,8 @@ from ttgcd.vlm.encoder import CHUNK, Encoder
 
 #: Requests that come within this time share a forward pass.
 WINDOW = 0.004
-#: An image whose batch is whole waits so long for the answer of the session itself.
+#: An image whose batch is whole waits so long for the answer of the session itself, and longer
+#: while the session gets on: to encode it twice would only slow that down.
 DEADLINE = 2.0
 #: An image that nobody waits for is predicted after this time, unless its batch is whole by then.
 CALM = 0.3
@@ -30,6 +31,8 @@ class Predicts(Protocol):
     def encoder(self) -> Encoder: ...
 
     def pixels(self, index: int) -> torch.Tensor: ...
+
+    def encoded(self, index: np.ndarray) -> np.ndarray | None: ...
 
     def open_ones(self, index: np.ndarray, patient: bool) -> tuple[np.ndarray, np.ndarray]: ...
 
@@ -106,7 +109,11 @@ class Batcher:
     def _answer(self, wishes: Sequence[_Wish]) -> None:
         groups: dict[str, list[tuple[Predicts, int]]] = defaultdict(list)
         for wish in wishes:
-            if len(wish.index):
+            if not len(wish.index):
+                continue
+            if (features := wish.stream.encoded(wish.index)) is not None:
+                wish.stream.predicted(wish.index, features)
+            else:
                 group = groups[wish.stream.encoder.fingerprint]
                 group += [(wish.stream, index) for index in wish.index.tolist()]
         for group in groups.values():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from ttgcd.engines.ahead import depth, only_features
 from ttgcd.engines.checkpoint import Checkpoints
 from ttgcd.engines.features import FeatureFile
+from ttgcd.engines.foretold import AnswersByFit
 from ttgcd.engines.session import Session
 from ttgcd.methods.answer import Answer
 from ttgcd.methods.base import Caller, Method, Task
@@ -27,6 +30,8 @@ from ttgcd.vlm.encoder import Encoder
 
 #: How long a prediction waits for a batch in hand before it answers from what was known before.
 PATIENCE = 0.1
+#: So many features of images that the method has not answered are kept for predictions.
+OWED = 4096
 
 
 class Stopped(Exception):
@@ -65,6 +70,7 @@ class Learner(Caller):
         self.failed: str | None = None
         self.next = 0  # the first image that has not been learned from
         self.there = 0  # images on disk
+        self.moved = 0.0  # when the last batch was learned from (monotonic)
         self.ends = Ends(folder / "ends.json")
         self.ended = 0  # ends that the method has come to
         self._names, self._read, self._answered = names, read, answered
@@ -74,6 +80,12 @@ class Learner(Caller):
         self._wake = threading.Condition()
         self._stop = False
         self._known_prototypes: np.ndarray | None = None
+        self._prototypes_of: int | None = None  # the fit that they are of
+        self._taken_to = 0  # behind the batch that the method is busy with
+        #: Batches that are being encoded before it is their turn, and by what.
+        self._early: dict[tuple[int, int], tuple[Encoder, Future[Batch]]] = {}
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="ttgcd-encode")
+        self._owed: dict[int, np.ndarray] = {}  # features of batches that are not answered yet
         self.session = Session(
             method, task, (rows, self.features), batch_size=batch_size, caller=self,
             store=self.features,
@@ -91,6 +103,8 @@ class Learner(Caller):
         with self._wake:
             self.there = there
             self._wake.notify()
+        if self._taken_to > self.next:  # the method is busy
+            self._encode_ahead(self._taken_to)
 
     def due(self) -> int:
         """Images up to here are in whole batches: the session will see them without more."""
@@ -133,18 +147,30 @@ class Learner(Caller):
         if len(self.ends) > self.ended:
             end = min(end, self.ends[self.ended])
         over = self._at_end(end)
+        batch = self._taken(begin, end) if end > begin else None
+        self._taken_to = end
+        self._encode_ahead(end)
         with self._lock:
-            if end > begin:
-                self.session.push(self._batch(begin, end))
+            if batch is not None:
+                self.session.push(batch)
             if over:
                 self.session.finish()
-            self._known_prototypes = self.method.prototypes()
+            self._keep_prototypes()
+        if batch is not None:
+            self._owe(batch)
         self.next, self.ended, self.phase = end, self.ended + over, None
+        self.moved = time.monotonic()
         self._answered(0 if over else begin, end)
         if over or time.monotonic() - self._saved >= self._every:
             self.save()
         if over:
             self.events.say("finished", images=end)
+
+    def _keep_prototypes(self) -> None:
+        """For predictions while the method is busy. Those of a fit stand as long as it does."""
+        fit = self.method.fit if isinstance(self.method, AnswersByFit) else None
+        if fit is None or fit != self._prototypes_of:
+            self._known_prototypes, self._prototypes_of = self.method.prototypes(), fit
 
     def _batch(self, begin: int, end: int) -> Batch:
         return Batch(
@@ -154,6 +180,53 @@ class Learner(Caller):
             next_position=end,
             images=torch.stack([self._read(index) for index in range(begin, end)]),
         )
+
+    def _encoded(self, begin: int, end: int, encoder: Encoder) -> Batch:
+        batch = self._batch(begin, end)
+        assert batch.images is not None
+        return replace(batch, features=encoder(batch.images))
+
+    def _taken(self, begin: int, end: int) -> Batch:
+        """The next batch; encoded, where features are all that the method wants, and perhaps
+        while it was busy with the batch before."""
+        with self._wake:
+            encoder, early = self._early.pop((begin, end), (None, None))
+        if early is not None and encoder is self.encoder:
+            return early.result()
+        if only_features(self.method):
+            return self._encoded(begin, end, self.encoder)
+        return self._batch(begin, end)
+
+    def _encode_ahead(self, begin: int) -> None:
+        """Begin with the whole batches that follow; those of an encoder of before are dropped."""
+        size, encoder = self.batch_size, self.encoder
+        with self._wake:
+            early = {
+                key: value
+                for key, value in self._early.items()
+                if value[0] is encoder and key[0] >= begin
+            }
+            if only_features(self.method) and self.due() >= begin + size:
+                most = depth(self._read(begin), size)
+                for start in range(begin, min(self.due() - size + 1, begin + most * size), size):
+                    key = (start, start + size)
+                    if key not in early:
+                        early[key] = encoder, self._pool.submit(self._encoded, *key, encoder)
+            self._early = early
+
+    def _owe(self, batch: Batch) -> None:
+        """A method may take batches and answer them later, all at once."""
+        owes = bool(self.rows.pending(np.arange(batch.start, batch.start + len(batch))).any())
+        if not owes or batch.features is None or len(self._owed) >= OWED:
+            self._owed = {}
+        else:
+            self._owed = self._owed | dict(enumerate(batch.features, batch.start))
+
+    def encoded(self, index: np.ndarray) -> np.ndarray | None:
+        """The features of images that the method has seen and not answered, if of all of them."""
+        owed = self._owed
+        found = [owed[at] for at in index.tolist() if at in owed]
+        return np.stack(found) if len(found) == len(index) else None
 
     # -- predicting ---------------------------------------------------------------------------
 
@@ -239,7 +312,7 @@ class Learner(Caller):
             self.rows.load(states["rows"])
             self.features.load(states["features"])
             self.next, self.ended = values["index"], values["ended"]
-        self._known_prototypes = self.method.prototypes()
+        self._keep_prototypes()
 
     def stop(self) -> None:
         """Finish the batch in hand, keep the state."""
@@ -247,5 +320,6 @@ class Learner(Caller):
             self._stop = True
             self._wake.notify()
         self._thread.join()
+        self._pool.shutdown(wait=True, cancel_futures=True)
         if self.failed is None:
             self.save()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -15,7 +16,7 @@ import torch
 from ttgcd.discovery.inputs import task_of
 from ttgcd.discovery.settings import Settings
 from ttgcd.service.backlog import Backlog
-from ttgcd.service.batcher import Batcher
+from ttgcd.service.batcher import DEADLINE, Batcher
 from ttgcd.service.events import Events
 from ttgcd.service.journal import Entry, Journal, Placed
 from ttgcd.service.learner import Learner
@@ -160,14 +161,20 @@ class LiveStream:
             found = self.vlm.preprocess(decode(self.journal.read(index)))
         return found
 
+    def encoded(self, index: np.ndarray) -> np.ndarray | None:
+        """What the session has made of images whose answer it still owes; None if not of all."""
+        return self.learner.encoded(index)
+
     def open_ones(self, index: np.ndarray, patient: bool) -> tuple[np.ndarray, np.ndarray]:
         """Of images without an answer, or with one that is out of date: those that a prediction is
         to answer, and those whose answer the session is about to give. With ``patient`` the latter
-        may take as long as it likes; but while the method trains nobody waits for it."""
+        may take as long as it likes, without it as long as batches get done; but while the method
+        trains nobody waits for it."""
         index = index[self.rows.pending(index)]
         # A method may take a batch and say nothing of it yet, as in a warm-up.
         soon = (index >= self.learner.next) & (index < self.learner.due())
-        if not patient or self.learner.phase is not None:
+        stuck = not patient and time.monotonic() - self.learner.moved > DEADLINE
+        if stuck or self.learner.phase is not None:
             soon &= False
         return index[~soon], index[soon]
 

@@ -66,6 +66,8 @@ class Stream:
     """
 
     shown: Callable[[int, np.ndarray], None] | None = None
+    #: Whether what a batch holds does not depend on the answers to those before it.
+    independent: bool = True
 
     def __init__(
         self,

@@ -59,6 +59,8 @@ class PooledStream(Stream):
     the range that is due is given to a second worker as well.
     """
 
+    independent = False
+
     def __init__(
         self,
         source: Source,
