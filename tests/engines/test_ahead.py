@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ttgcd.engines import ahead
-from ttgcd.engines.ahead import depth, encoded_ahead
+from ttgcd.engines.ahead import ahead_of, depth
 from ttgcd.streams.base import Batch
 
 
@@ -51,7 +51,7 @@ def batches(count: int, taken: list[int] | None = None) -> Iterator[Batch]:
 
 
 def test_batches_come_in_order_with_their_features():
-    found = list(encoded_ahead(batches(40), Session(Doubling())))
+    found = list(ahead_of(batches(40), Session(Doubling())))
     assert [batch.start for batch in found] == [2 * n for n in range(40)]
     for number, batch in enumerate(found):
         assert batch.features is not None and batch.features.tolist() == [[2 * number]] * 2
@@ -61,7 +61,7 @@ def test_a_batch_is_handed_on_when_it_is_encoded_and_no_more_are_taken_than_may_
     monkeypatch.setattr(ahead, "MOST", 3)
     encoder, taken = Doubling(), []
     encoder.allowed.clear()
-    coming = encoded_ahead(batches(40, taken), Session(encoder))
+    coming = ahead_of(batches(40, taken), Session(encoder))
     later = threading.Timer(0.5, encoder.allowed.set)
     later.start()
     assert next(coming).start == 0
@@ -72,7 +72,7 @@ def test_a_batch_is_handed_on_when_it_is_encoded_and_no_more_are_taken_than_may_
 def test_what_an_encoder_of_before_has_made_is_not_used():
     session = Session(Doubling(2.0))
     found = []
-    for batch in encoded_ahead(batches(6), session):
+    for batch in ahead_of(batches(6), session):
         found.append(None if batch.features is None else float(batch.features[0, 0]))
         if batch.start == 2:
             session.encoder = Doubling(3.0)
@@ -84,7 +84,7 @@ def test_what_an_encoder_of_before_has_made_is_not_used():
 
 def test_a_method_that_wants_images_gets_them_as_they_are():
     session = Session(Doubling(), Wants(wants_images=True))
-    assert all(batch.features is None for batch in encoded_ahead(batches(5), session))
+    assert all(batch.features is None for batch in ahead_of(batches(5), session))
 
 
 def test_large_images_wait_in_small_numbers():

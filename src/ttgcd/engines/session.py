@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from ttgcd.engines.ahead import encoded_ahead
+from ttgcd.engines.ahead import ahead_of
 from ttgcd.engines.chop import Chopper
 from ttgcd.engines.foretold import observed
 from ttgcd.errors import InputError
@@ -147,9 +147,9 @@ class Session:
         ahead: bool = False,
     ) -> None:
         """All of a stream, and its end; ``at_end`` is called after the last batch, before the last
-        revisions. With ``ahead`` batches may be taken, and encoded, before it is their turn."""
+        revisions. With ``ahead`` batches may be taken before it is their turn (``ahead.py``)."""
         if ahead and self.encoder is not None and self._chopper is None:
-            stream = encoded_ahead(stream, self)
+            stream = ahead_of(stream, self)
         # Asking every library for its threads costs more than the products of a batch: without an
         # encoder that needs them, once is enough.
         with one_blas_thread() if self.encoder is None else nullcontext():

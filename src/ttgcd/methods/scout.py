@@ -43,7 +43,8 @@ class Scout(Method):
     reservoir
         Samples kept for the fits that follow: a uniform sample of the stream.
     growth
-        A refit follows when so many times the samples of the last one have been seen.
+        A refit follows when so many times the samples of the last one have been seen; 1.5 times
+        at least once the reservoir is full.
     restarts, fresh_restarts
         Restarts of the first fit, and of the competitors at later ones.
     words

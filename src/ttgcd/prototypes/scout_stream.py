@@ -33,6 +33,8 @@ JUDGED = 0.45
 #: By how much a fresh start must beat what there is: within the stream, where a change of ids costs
 #: more than it brings, and at its end, where everything is answered again.
 _MARGIN, _LAST_MARGIN = 0.01, 0.002
+#: Once the reservoir is full it changes slowly: from then on a refit follows at this growth.
+_SLOWER = 1.5
 #: A stream that has changed is refitted when it has grown by so much.
 _SOON = 1.1
 _COUNT = 4  # purpose of random numbers; ``refit`` has the ones before
@@ -49,7 +51,8 @@ class Schedule:
     reservoir
         Samples kept for the fits that follow.
     growth
-        A refit follows when so many times the samples of the last one have been seen.
+        A refit follows when so many times the samples of the last one have been seen; 1.5 times
+        at least once the reservoir is full.
     restarts
         See ``refit.Restarts``; fresh restarts compete when the stream has doubled, and at its end.
     """
@@ -123,10 +126,16 @@ class Scout:
         if self.model is None:
             return self.refit(True) if self.seen >= self.schedule.warmup else []
         self._watch()
-        growth = min(_SOON, self.schedule.growth) if self.changed else self.schedule.growth
-        if self.seen < growth * self.last_fit:
+        if self.seen < self._growth() * self.last_fit:
             return []
         return self.refit(self.seen >= 2 * self.last_fresh)
+
+    def _growth(self) -> float:
+        """The growth of the stream at which the next refit follows the last."""
+        growth = self.schedule.growth
+        if self.changed:
+            return min(_SOON, growth)
+        return max(_SLOWER, growth) if self.last_fit >= self.schedule.reservoir else growth
 
     def _watch(self) -> None:
         """Notice when recent samples lie elsewhere; once for each time that they do."""

@@ -39,6 +39,7 @@ class Sample:
         self.ids = [""] * size
         self.featured = np.zeros(size, bool)
         self.features: np.ndarray | None = None
+        self._slots: dict[int, int] = {}  # of the indexes that are kept
 
     def offer(self, index: np.ndarray, ids: Sequence[str], positions: Sequence[int]) -> None:
         """Samples that arrived, not answered yet."""
@@ -46,12 +47,15 @@ class Sample:
             return
         priority = priorities(index, self.seed)
         likely = np.flatnonzero(priority < self.priority.max())
-        fresh = likely[~np.isin(index[likely], self.index)]
-        for row in fresh.tolist():
+        for row in likely.tolist():
+            if (at := int(index[row])) in self._slots:
+                continue
             slot = int(self.priority.argmax())
             if priority[row] >= self.priority[slot]:
                 continue
-            self.priority[slot], self.index[slot] = priority[row], index[row]
+            self._slots.pop(int(self.index[slot]), None)
+            self._slots[at] = slot
+            self.priority[slot], self.index[slot] = priority[row], at
             self.ids[slot], self.position[slot] = ids[row], positions[row]
             self.category[slot], self.featured[slot] = -1, False
 
@@ -61,12 +65,16 @@ class Sample:
             return
         # Late in a stream few samples can be among the kept ones: those of small priority.
         likely = np.flatnonzero(priorities(index, self.seed) <= self.priority.max())
-        if not len(likely):
+        found = {
+            self._slots[at]: row
+            for row, at in zip(likely.tolist(), index[likely].tolist())
+            if at in self._slots
+        }
+        if not found:
             return
-        _, found, slots = np.intersect1d(index[likely], self.index, return_indices=True)
-        rows = likely[found]
+        slots, rows = (np.array(part, np.int64) for part in zip(*found.items()))
         self.category[slots] = category[rows]
-        if features is None or len(rows) == 0:
+        if features is None:
             return
         if self.features is None:
             # Half precision: a map needs no more, and the state is saved with every checkpoint.
@@ -91,4 +99,5 @@ class Sample:
         self.features = np.array(arrays["features"]) if "features" in arrays else None
         self.ids = list(values["ids"])
         used = self.index >= 0
+        self._slots = {int(self.index[slot]): slot for slot in np.flatnonzero(used).tolist()}
         self.priority = np.where(used, priorities(self.index, self.seed), _LAST)
