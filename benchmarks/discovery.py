@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from arrangements import ONLY, SCENARIOS, SEEDS, STREAMS, Job, arranged, late_classes
-from discovery_tables import print_table
+from discovery_tables import print_promises, print_table
 
 from ttgcd.bench.measure import fit_warmup
 from ttgcd.data.words import vocabulary
@@ -209,7 +209,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, help="instead of each scenario's usual number")
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
-    run(args) if args.action == "run" else print_table(read(args.out), METHODS)
+    if args.action == "run":
+        run(args)
+    else:
+        print_table(read(args.out), METHODS)
+        print_promises(read(args.out), Path("results"))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -109,3 +111,60 @@ def print_worst(rows: Rows, methods: Methods) -> None:
                 for s, v in enough.items()
             ]
             print(f"\n{method}, worst tenth of the orders (mean of all): {', '.join(cells)}.")
+
+
+# -- what was promised ---------------------------------------------------------------------------
+
+
+def print_promises(rows: Rows, results: Path) -> None:
+    """The figures of the streams that the method was not developed on, one line a promise."""
+    held = [row for row in rows if not row["development"]]
+    shuffled = [row for row in held if row["scenario"] == "shuffled"]
+    scout, means = by_stream(shuffled, "scout"), by_stream(shuffled, "k-means")
+    arrival, counted = (
+        by_stream(shuffled, "scout", "arrival"),
+        by_stream(shuffled, "scout, L unknown"),
+    )
+    paper = realigned(results, set(scout))
+    lost = [stream for stream in scout if scout[stream] < means[stream] - 1]
+    print(f"\n#### The {len(scout)} streams not used for development\n")
+    print("| All, mean over streams | arrival | final |\n|---|---:|---:|")
+    print(f"| scout | {mean(arrival):.1f} | {mean(scout):.1f} |")
+    print(f"| scout, L unknown | | {mean(counted):.1f} |")
+    print(f"| k-means given K + L | | {mean(means):.1f} |")
+    print(f"| PACT with re-alignment, {len(paper)} streams | | {mean(paper):.1f} |")
+    print(
+        f"\nAbove k-means: {mean(scout) - mean(means):+.1f} at the end, "
+        f"{mean(arrival) - mean(means):+.1f} on arrival; above PACT: "
+        f"{np.mean([scout[s] - paper[s] for s in paper]):+.1f}; L unknown against L given: "
+        f"{mean(counted) - mean(scout):+.1f}. More than a point below k-means on {len(lost)} of "
+        f"{len(scout)} streams{': ' + ', '.join(lost) if lost else ''}."
+    )
+    by_class = by_stream([row for row in held if row["scenario"] == "sorted"], "scout")
+    if by_class:
+        print(f"\nSorted against shuffled, at the end: {mean(by_class) - mean(scout):+.1f}.")
+
+
+def by_stream(rows: Rows, method: str, when: str = "final") -> dict[str, float]:
+    """Mean All over the seeds of every stream."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        if row["method"] == method:
+            found.setdefault(row["stream"], []).append(row[when][0])
+    return {stream: float(np.mean(values)) for stream, values in found.items()}
+
+
+def realigned(results: Path, streams: set[str]) -> dict[str, float]:
+    """The paper's method as ``bench run`` measured it on whole streams."""
+    found: dict[str, list[float]] = {}
+    for name in ("main.jsonl", "iconshift.jsonl"):
+        for line in (results / name).read_text().splitlines():
+            row = json.loads(line)
+            whole = row["limit"] is None and row["model"] == "mini" and row["novel"] == "given"
+            if row["label"] == "PACT" and whole and row["stream"] in streams:
+                found.setdefault(row["stream"], []).append(row["metrics"]["all"])
+    return {stream: float(np.mean(values)) for stream, values in found.items()}
+
+
+def mean(values: dict[str, float]) -> float:
+    return float(np.mean(list(values.values()))) if values else float("nan")
