@@ -22,6 +22,7 @@ PARTS = (
     "int8",
     "warmup",
     "prototypes",
+    "scout",
     "embeddings",
 )
 #: Fewer images for a machine that is busy: coarser, but still ratios.
@@ -30,6 +31,7 @@ QUICK = {
     "whole": ["--images", "64"],
     "int8": ["--seeds", "1"],
     "warmup": ["--without-vit"],
+    "scout": ["--samples", "20000"],
     "embeddings": ["--rows", "200000"],
 }
 ROOT = Path(__file__).resolve().parents[2]
