@@ -52,6 +52,10 @@ def _full_trust(*_: Any) -> Trust:
     return Trust(1.0, refit.TEXT_SHARE, 1.0)
 
 
+def _names_alone(*_: Any) -> Trust:
+    return Trust(1.0, 0.0, 1.0)
+
+
 def _as_it_is(rows: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
     return rows
 
@@ -70,25 +74,36 @@ def _silent(known: Bonus, *_: Any) -> Bonus:
 _NEVER = 1e9
 _NO_SHARE: Patch = (refit, "TEXT_SHARE", 1e-9)
 _NO_START: Patch = (refit, "from_words", _seeds_alone)
-#: What is left out: by changes in the code, or by options of the method.
-WITHOUT: dict[str, list[Patch] | dict[str, float]] = {
+_NO_WORDS: Patch = (Texts, "of", staticmethod(_no_words))
+_NO_SMOOTHING: list[Patch] = [(partition, "smooth", _as_it_is), (refit, "smooth", _as_it_is)]
+_ONE: dict[str, float] = {"restarts": 1, "fresh_restarts": 1}
+#: What is left out: by changes in the code, and by options of the method.
+WITHOUT: dict[str, list[Patch]] = {
     "nothing": [],
     "all texts, but for where the known begin": [(refit, "WEIGHT", 0.0), _NO_SHARE, _NO_START],
     "bonus of names and words": [(refit, "WEIGHT", 0.0)],
     "bonus of the novel by words": [(refit, "word_bonus", _silent)],
-    "vocabulary": [(Texts, "of", staticmethod(_no_words))],
+    "vocabulary": [_NO_WORDS],
     "starts at words": [_NO_START],
     "words in the features": [_NO_SHARE],
     "half whitening (centred only)": [(Geometry, "of", staticmethod(_centred))],
     "standardised logits": [(Standard, "of", staticmethod(_same_for_all))],
     "measured trust (full instead)": [(refit, "_measure", _full_trust)],
     "weight of samples by their texts": [(partition, "SHARPNESS", 0.0)],
-    "smoothing": [(partition, "smooth", _as_it_is), (refit, "smooth", _as_it_is)],
-    "several restarts (one)": {"restarts": 1, "fresh_restarts": 1},
+    "smoothing": _NO_SMOOTHING,
+    "several restarts (one)": [],
     "fresh starts after the first fit": [
         (scout_stream, "_MARGIN", _NEVER),
         (scout_stream, "_LAST_MARGIN", _NEVER),
     ],
+    "refits within the stream": [],
+    "vocabulary; measured trust (full instead)": [_NO_WORDS, (refit, "_measure", _names_alone)],
+    "vocabulary; smoothing": [_NO_WORDS, *_NO_SMOOTHING],
+    "vocabulary; several restarts (one)": [_NO_WORDS],
+}
+OPTIONS: dict[str, dict[str, float]] = {
+    "several restarts (one)": _ONE,
+    "vocabulary; several restarts (one)": _ONE,
     "refits within the stream": {"growth": _NEVER},
 }
 
@@ -102,13 +117,10 @@ def jobs(args: argparse.Namespace) -> Iterator[tuple[str, Job]]:
 
 
 def measured(folder: Path, left_out: str, job: Job) -> dict[str, Any]:
-    how = WITHOUT[left_out]
-    if isinstance(how, dict):
-        return {"left_out": left_out, **measure(folder, job, how)}
     with ExitStack() as stack:
-        for owner, name, value in how:
+        for owner, name, value in WITHOUT[left_out]:
             stack.enter_context(patch.object(owner, name, value))
-        return {"left_out": left_out, **measure(folder, job)}
+        return {"left_out": left_out, **measure(folder, job, OPTIONS.get(left_out))}
 
 
 def run(args: argparse.Namespace) -> None:
