@@ -90,4 +90,4 @@ def test_a_method_that_wants_images_gets_them_as_they_are():
 def test_large_images_wait_in_small_numbers():
     assert depth(torch.zeros((128, 3, 64, 64), dtype=torch.uint8)) == ahead.MOST
     assert depth(torch.zeros((128, 3, 336, 336), dtype=torch.uint8)) == 1
-    assert depth(torch.zeros((3, 224, 224), dtype=torch.uint8), times=128) == 3
+    assert depth(torch.zeros((128, 3, 224, 224), dtype=torch.uint8)) == 3

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
 
 from ttgcd.methods.base import Method
 from ttgcd.streams.base import Batch
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
 #: Batches, and bytes of their images, that may wait for the method.
 MOST, MOST_BYTES = 16, 64 * 2**20
 
-Work = Callable[[Batch], Batch]
-
 
 class Drives(Protocol):
     """A session, seen from here."""
@@ -31,9 +31,18 @@ class Drives(Protocol):
     seconds: dict[str, float]
 
 
-def depth(images: torch.Tensor | None, times: int = 1) -> int:
-    """How many batches of ``times`` these images may wait."""
-    size = 0 if images is None else images.nbytes * times
+@dataclass(frozen=True)
+class _Early:
+    """A batch, and the features that an encoder makes of it, if it does."""
+
+    batch: Batch
+    encoder: Encoder | None
+    features: Future[np.ndarray] | None
+
+
+def depth(images: torch.Tensor | None) -> int:
+    """How many batches with images like these may wait."""
+    size = 0 if images is None else images.nbytes
     return max(1, min(MOST, MOST_BYTES // max(1, size)))
 
 
@@ -49,46 +58,33 @@ def ahead_of(stream: Iterable[Batch], session: Drives) -> Iterator[Batch]:
     and one of which the method wants the images, comes without features.
     """
     pool = ThreadPoolExecutor(1, thread_name_prefix="ttgcd-ahead")
-    waiting: deque[tuple[Batch, Encoder | None, Future[Batch] | None]] = deque()
+    waiting: deque[_Early] = deque()
     try:
         for batch in stream:
-            encoder = session.encoder
-            work = _encoding(session, batch)
-            coming = None if work is None else pool.submit(work, batch)
-            waiting.append((batch, encoder, coming))
+            encoder, coming = session.encoder, None
+            if encoder is not None and batch.features is None and only_features(session.method):
+                assert batch.images is not None
+                coming = pool.submit(encoder, batch.images)
+            waiting.append(_Early(batch, encoder, coming))
             most = depth(batch.images)
-            while waiting and (len(waiting) > most or _done(waiting[0][2])):
-                yield _made(session, *waiting.popleft())
+            while waiting and (len(waiting) > most or _ready(waiting[0])):
+                yield _encoded(waiting.popleft(), session)
         while waiting:
-            yield _made(session, *waiting.popleft())
+            yield _encoded(waiting.popleft(), session)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _encoding(session: Drives, batch: Batch) -> Work | None:
-    encoder = session.encoder
-    if encoder is None or batch.features is not None or not only_features(session.method):
-        return None
-
-    def encode(batch: Batch) -> Batch:
-        assert batch.images is not None
-        return replace(batch, features=encoder(batch.images))
-
-    return encode
+def _ready(early: _Early) -> bool:
+    return early.features is None or early.features.done()
 
 
-def _done(coming: Future[Batch] | None) -> bool:
-    return coming is None or coming.done()
-
-
-def _made(
-    session: Drives, batch: Batch, encoder: Encoder | None, coming: Future[Batch] | None
-) -> Batch:
-    if coming is None or encoder is not session.encoder:
-        return batch
+def _encoded(early: _Early, session: Drives) -> Batch:
+    if early.features is None or early.encoder is not session.encoder:
+        return early.batch
     began = time.perf_counter()
-    made = coming.result()
+    features = early.features.result()
     spent = time.perf_counter() - began
     session.seconds["encode"] += spent  # who drives the session counts it as waiting for input
     session.seconds["input"] -= spent
-    return made
+    return replace(early.batch, features=features)

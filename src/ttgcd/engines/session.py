@@ -186,14 +186,13 @@ class Session:
         """The batch with what the method wants of it."""
         method = self.method
         features = batch.features
-        if features is not None and batch.images is not None:  # encoded ahead
-            check_features(batch, features)
         if features is None and (method.wants_features or method.wants_count):
             if encoder is None or batch.images is None:
                 raise InputError(
                     "images were given but no model: pass a model, or embeddings instead"
                 )
             features = encoder(batch.images)
+        if features is not None and batch.images is not None:  # encoded here, or ahead
             check_features(batch, features)
         return replace(
             batch, features=features, images=batch.images if method.wants_images else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from ttgcd.engines.session import Session
 from ttgcd.methods.answer import Answer
 from ttgcd.methods.base import Caller, Method, Task
 from ttgcd.methods.zero_shot import zero_shot_rows
+from ttgcd.service.early import EarlyBatches
 from ttgcd.service.ends import Ends
 from ttgcd.service.events import Events
 from ttgcd.service.rows import LiveRows
@@ -82,9 +82,7 @@ class Learner(Caller):
         self._known_prototypes: np.ndarray | None = None
         self._prototypes_of: int | None = None  # the fit that they are of
         self._taken_to = 0  # behind the batch that the method is busy with
-        #: Batches that are being encoded before it is their turn, and by what.
-        self._early: dict[tuple[int, int], tuple[Encoder, Future[Batch]]] = {}
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="ttgcd-encode")
+        self._early, self._most_early = EarlyBatches(self._encoded), 1
         self._owed: dict[int, np.ndarray] = {}  # features of batches that are not answered yet
         self.session = Session(
             method, task, (rows, self.features), batch_size=batch_size, caller=self,
@@ -104,7 +102,7 @@ class Learner(Caller):
             self.there = there
             self._wake.notify()
         if self._taken_to > self.next:  # the method is busy
-            self._encode_ahead(self._taken_to)
+            self._encode_ahead()
 
     def due(self) -> int:
         """Images up to here are in whole batches: the session will see them without more."""
@@ -149,7 +147,9 @@ class Learner(Caller):
         over = self._at_end(end)
         batch = self._taken(begin, end) if end > begin else None
         self._taken_to = end
-        self._encode_ahead(end)
+        if batch is not None:
+            self._most_early = depth(batch.images)
+        self._encode_ahead()
         with self._lock:
             if batch is not None:
                 self.session.push(batch)
@@ -187,32 +187,17 @@ class Learner(Caller):
         return replace(batch, features=encoder(batch.images))
 
     def _taken(self, begin: int, end: int) -> Batch:
-        """The next batch; encoded, where features are all that the method wants, and perhaps
-        while it was busy with the batch before."""
-        with self._wake:
-            encoder, early = self._early.pop((begin, end), (None, None))
-        if early is not None and encoder is self.encoder:
-            return early.result()
-        if only_features(self.method):
-            return self._encoded(begin, end, self.encoder)
-        return self._batch(begin, end)
+        """The next batch; encoded, where features are all that the method wants."""
+        if not only_features(self.method):
+            return self._batch(begin, end)
+        early = self._early.take(begin, end, self.encoder)
+        return self._encoded(begin, end, self.encoder) if early is None else early
 
-    def _encode_ahead(self, begin: int) -> None:
-        """Begin with the whole batches that follow; those of an encoder of before are dropped."""
-        size, encoder = self.batch_size, self.encoder
-        with self._wake:
-            early = {
-                key: value
-                for key, value in self._early.items()
-                if value[0] is encoder and key[0] >= begin
-            }
-            if only_features(self.method) and self.due() >= begin + size:
-                most = depth(self._read(begin), size)
-                for start in range(begin, min(self.due() - size + 1, begin + most * size), size):
-                    key = (start, start + size)
-                    if key not in early:
-                        early[key] = encoder, self._pool.submit(self._encoded, *key, encoder)
-            self._early = early
+    def _encode_ahead(self) -> None:
+        """The batches behind the one that the method is busy with, as far as they are whole."""
+        if only_features(self.method):
+            begin, end = self._taken_to, self.due()
+            self._early.begin(begin, end, self.batch_size, self._most_early, self.encoder)
 
     def _owe(self, batch: Batch) -> None:
         """A method may take batches and answer them later, all at once."""
@@ -320,6 +305,6 @@ class Learner(Caller):
             self._stop = True
             self._wake.notify()
         self._thread.join()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._early.stop()
         if self.failed is None:
             self.save()
