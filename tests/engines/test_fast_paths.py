@@ -33,10 +33,10 @@ def embeddings(tmp_path_factory):
     return str(path), centres[:KNOWN]
 
 
-def _sums_plainly(features, labels, weights):
+def _sums_plainly(features, labels, weights, samples):
     present = np.unique(labels)
     one_hot = (labels == present[:, None]) * np.asarray(weights, np.float64)
-    return present, one_hot @ features.astype(np.float64)
+    return present, one_hot @ features[samples].astype(np.float64)
 
 
 def _pseudo_labels_plainly(probabilities):
@@ -62,7 +62,9 @@ def test_the_fast_and_the_plain_way_give_the_same_ids(embeddings, monkeypatch, p
         found = ttgcd.discover(
             path, known=names, novel=NOVEL, anchors=anchors, preset=preset, changes=changes
         )
-        return found.to_arrow().column("category").to_pylist()
+        table = found.to_arrow()
+        assert table.column("batch").to_pylist() == [row // 128 for row in range(3000)]
+        return table.column("category").to_pylist()
 
     fast = ids()
     monkeypatch.setattr(stream, "_EMBEDDINGS_AT_ONCE", 1)

@@ -63,6 +63,7 @@ def make_stream(
         shuffle_seed=settings.seed if settings.shuffle and not source.live else None,
         start_position=place,
         start_index=index,
+        blocks=True,
     )
 
 

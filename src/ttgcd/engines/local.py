@@ -43,7 +43,7 @@ class Collector:
         if batch is not None:
             self._ids.extend(batch.ids)
             self._positions.extend(batch.positions)
-            self._batches += 1
+            self._batches += batch.steps
         self._answers.append(rows)
 
     def result(self) -> RunResult:

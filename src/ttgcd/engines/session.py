@@ -116,6 +116,8 @@ class Session:
 
     def push(self, batch: Batch) -> list[Answer]:
         """Take what has arrived; the answers of every batch that became whole."""
+        if self._chopper is None and batch.steps > 1:
+            return self._observe_block(batch)
         whole = [batch] if self._chopper is None else self._chopper.push(batch)
         return [self._observe(part) for part in whole]
 
@@ -171,6 +173,11 @@ class Session:
         if isinstance(batch, Answered):
             self._deliver(batch, batch.answer)
             return batch.answer
+        answer = self._answered(batch)
+        self._deliver(batch, answer)
+        return answer
+
+    def _answered(self, batch: Batch) -> Answer:
         with self._timed("encode"):
             ready = self._encoded(batch, self.encoder)
         if self.method.wants_count:
@@ -178,9 +185,32 @@ class Session:
         # The prototypes' products are small: BLAS threads that wait for the next one would take
         # the encoder's cores (benchmarks/speed). It keeps its own threads.
         with self._timed("method"), nullcontext() if self._alone else one_blas_thread():
-            answer = observed(self.method, ready)
-        self._deliver(batch, answer)
-        return answer
+            return observed(self.method, ready)
+
+    def _observe_block(self, block: Batch) -> list[Answer]:
+        """Batches that are all here: the method sees one after the other, and the sinks hear of
+        many at once as long as each is answered by its own rows and nothing else happens."""
+        said: list[Answer] = []
+        waiting: list[Answer] = []
+
+        def tell() -> None:
+            nonlocal block
+            if waiting:
+                done, block = block.split(sum(map(len, waiting)))
+                self._deliver(done, Answer.concat(waiting, done.features))
+                waiting.clear()
+
+        for part in block.parts():
+            answer = self._answered(part)
+            said.append(answer)
+            if _only_its_rows(part, answer):
+                waiting.append(answer)
+                continue
+            tell()
+            block = block.split(len(part))[1]
+            self._deliver(part, answer)
+        tell()
+        return said
 
     def _encoded(self, batch: Batch, encoder: Encoder | None) -> Batch:
         """The batch with what the method wants of it."""
@@ -283,6 +313,13 @@ class Session:
             yield
         finally:
             self.seconds[phase] += time.perf_counter() - began
+
+
+def _only_its_rows(batch: Batch, answer: Answer) -> bool:
+    """Whether a batch of embeddings is answered row by row, and nothing else is said."""
+    if answer.norms is not None or answer.reassign or answer.features is not batch.features:
+        return False
+    return len(answer) == len(batch) and int(answer.index[0]) == batch.start
 
 
 def one_blas_thread() -> AbstractContextManager[object]:

@@ -101,10 +101,11 @@ class AssignmentTable:
             room = max(end, 2 * len(self._rows["category"])) - begin
             for name, column in self._rows.items():
                 self._rows[name] = np.concatenate([column[:begin], np.zeros(room, column.dtype)])
-        fill = {"category": _UNANSWERED, "first": _UNANSWERED, "batch": self.batches}
+        number = self.batches + np.arange(len(batch)) // (batch.step or max(1, len(batch)))
+        fill = {"category": _UNANSWERED, "first": _UNANSWERED, "batch": number}
         for name in _COLUMNS:
             self._rows[name][begin:end] = fill.get(name, 0)
-        self.batches += 1
+        self.batches += batch.steps
 
     def _answer(self, rows: Answer) -> None:
         if len(rows) and (rows.index.min() < 0 or rows.index.max() >= self.samples):

@@ -132,8 +132,9 @@ class Answer:
         return cls.make(0, np.empty(0), np.empty(0))
 
     @classmethod
-    def concat(cls, parts: Sequence[Answer]) -> Answer:
-        """Rows of several answers, in the order given."""
+    def concat(cls, parts: Sequence[Answer], features: np.ndarray | None = None) -> Answer:
+        """Rows of several answers, in the order given; ``features`` are those of all rows, for a
+        caller who has them in one array already."""
         beside: dict[str, Any] = {
             "events": tuple(event for part in parts for event in part.events),
             "norms": next((p.norms for p in reversed(parts) if p.norms is not None), None),
@@ -149,7 +150,8 @@ class Answer:
             name: np.concatenate([getattr(p, name) for p in parts]) for name in names
         }
         whole = [p.features for p in parts if p.features is not None]
-        features = np.concatenate(whole) if len(whole) == len(parts) else None
+        if features is None and len(whole) == len(parts):
+            features = np.concatenate(whole)
         return cls(**columns, features=features, **beside)
 
     def at(self, rows: np.ndarray) -> Answer:

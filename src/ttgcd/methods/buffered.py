@@ -119,10 +119,11 @@ class Buffered(Method):
         the caller has them already."""
         n_known = self.task.n_known
         labels, margins = text or text_says(self.task, features)
-        category, score = cosines.argmax(axis=1), cosines.max(axis=1)
+        category = cosines.argmax(axis=1)
+        score = cosines[np.arange(len(cosines)), category]
         nothing = ~np.isfinite(score)
-        category[nothing] = labels[nothing]
-        score[nothing] = 0.0
+        if nothing.any():
+            category[nothing], score[nothing] = labels[nothing], 0.0
         known_best = cosines[:, :n_known].max(axis=1, initial=-1.0)
         novel_best = cosines[:, n_known:].max(axis=1, initial=-1.0)
         return Answer.make(

@@ -280,8 +280,8 @@ class Pact(Buffered):
             features, labels, margins, self.task.n_known, self.evidence_min
         )
         if self.known_prototypes == "text":
-            bank.known = self.task.anchors.astype(np.float32)
-            bank.evidence = np.full(self.task.n_known, np.inf)
+            always = np.full(self.task.n_known, np.inf)
+            bank = PrototypeBank(self.task.anchors, always, bank.novel, self.evidence_min)
         bank.novel = best_novel(
             features,
             bank.known[bank.active],
@@ -352,7 +352,7 @@ class Pact(Buffered):
     def prototypes(self) -> np.ndarray:
         if self.bank is None:
             return np.zeros_like(self.task.anchors)
-        return np.concatenate([self.bank.known, self.bank.novel])
+        return self.bank.prototypes.copy()
 
     def categories(self) -> list[Category]:
         records = super().categories()
@@ -420,9 +420,9 @@ class Pact(Buffered):
     def learned_arrays(self) -> dict[str, np.ndarray]:
         assert self.bank is not None
         return {
-            "known_prototypes": self.bank.known,
+            "known_prototypes": self.bank.known.copy(),
             "evidence": self.bank.evidence,
-            "novel_prototypes": self.bank.novel,
+            "novel_prototypes": self.bank.novel.copy(),
             "first_prototypes": self._first_prototypes,
         }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,37 +17,54 @@ def weighted_sums(
     features: np.ndarray, labels: np.ndarray, weights: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sum of weights * features and sum of weights for each label 0..count-1."""
-    present, sums = _sums_of(features, labels, weights)
+    present, sums = _sums_of(features, labels, weights, np.arange(len(labels)))
     every = np.zeros((count, features.shape[1]), np.float64)
     every[present] = sums
     return every, np.bincount(labels, weights, minlength=count)
 
 
 def _sums_of(
-    features: np.ndarray, labels: np.ndarray, weights: np.ndarray
+    features: np.ndarray, labels: np.ndarray, weights: np.ndarray, samples: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The labels that occur, and their sums of weights * features."""
+    """The labels that occur, ascending, and their sums of weights * features[samples]."""
     import scipy.sparse as sparse
 
-    present, at = np.unique(labels, return_inverse=True)
-    shape = (len(present), len(labels))
-    chosen = sparse.csr_matrix((weights, (at.ravel(), np.arange(len(labels)))), shape=shape)
-    return present, chosen @ features.astype(np.float64)
+    order = np.argsort(labels, kind="stable")
+    labels = labels[order]
+    firsts = np.flatnonzero(labels[1:] != labels[:-1]) + 1
+    begins = np.concatenate([[0], firsts]) if len(labels) else firsts
+    chosen = sparse.csr_matrix(
+        (weights[order], samples[order], np.append(begins, len(labels))),
+        shape=(len(begins), len(features)),
+    )
+    return labels[begins], chosen @ features.astype(np.float64)
 
 
-@dataclass
 class PrototypeBank:
     """The state of the streaming stage.
 
     ``known`` (K, d) and ``novel`` (L, d) are unit rows, zero where a known class has no support
     yet; ``evidence`` is e_k. A known class takes part in assignments once its evidence reaches
-    ``evidence_min``.
+    ``evidence_min``. ``prototypes`` are all rows in one array, which ``update`` changes in place.
     """
 
-    known: np.ndarray
-    evidence: np.ndarray
-    novel: np.ndarray
-    evidence_min: float
+    def __init__(
+        self, known: np.ndarray, evidence: np.ndarray, novel: np.ndarray, evidence_min: float
+    ) -> None:
+        self.prototypes = np.concatenate([known, novel], dtype=np.float32)
+        self.evidence, self.evidence_min = evidence, evidence_min
+
+    @property
+    def known(self) -> np.ndarray:
+        return self.prototypes[: len(self.evidence)]
+
+    @property
+    def novel(self) -> np.ndarray:
+        return self.prototypes[len(self.evidence) :]
+
+    @novel.setter
+    def novel(self, rows: np.ndarray) -> None:
+        self.prototypes = np.concatenate([self.known, rows], dtype=np.float32)
 
     @classmethod
     def from_buffer(
@@ -72,8 +88,10 @@ class PrototypeBank:
 
     def similarities(self, features: np.ndarray) -> np.ndarray:
         """Cosine to every prototype, -inf for inactive known classes (Eq. 8)."""
-        cosines = features @ np.concatenate([self.known, self.novel]).T
-        cosines[:, : len(self.known)][:, ~self.active] = -np.inf
+        cosines = features @ self.prototypes.T
+        active = self.active
+        if not active.all():
+            cosines[:, : len(active)][:, ~active] = -np.inf
         return cosines
 
     def update(
@@ -98,23 +116,36 @@ class PrototypeBank:
         ``named`` are places of novel prototypes that have got a name: the labels from K on are
         theirs, in this order, and they move as known classes do (Eq. 10).
         """
-        n_known, places = len(self.known), np.array(named, np.int64)
-        present, by_text = _sums_of(features, labels, margins)
-        known = present < n_known
+        n_known, every = len(self.evidence), np.arange(len(labels))
+        by_text = np.arange(len(self.prototypes)) < n_known  # those that move by Eq. 10
+        if named:
+            places = n_known + np.array(named, np.int64)
+            by_text[places] = True
+            labels = np.concatenate([np.arange(n_known), places])[labels]
+        told = every if update_known else every[labels >= n_known]
+        own = every[~by_text[categories]]
+        present, sums = _sums_of(
+            features,
+            np.concatenate([labels[told], categories[own]]),
+            np.concatenate([margins[told], np.ones(len(own))]),
+            np.concatenate([told, own]),
+        )
+        self._move(present, sums, np.where(by_text[present], known_rate, novel_rate))
         if update_known:
-            self.known = _move(self.known, present[known], by_text[known], known_rate)
             gained = np.bincount(labels, margins, minlength=n_known)
             self.evidence = self.evidence + gained[:n_known]
-        if len(self.novel) and (mine := categories >= n_known).any():
-            found, sums = _sums_of(
-                features[mine], categories[mine] - n_known, np.ones(int(mine.sum()))
-            )
-            own = ~np.isin(found, places)
-            self.novel = _move(self.novel, found[own], sums[own], novel_rate)
-        if len(places):
-            self.novel = _move(
-                self.novel, places[present[~known] - n_known], by_text[~known], known_rate
-            )
+
+    def _move(self, rows: np.ndarray, sums: np.ndarray, rates: np.ndarray) -> None:
+        """normalise((1 - rate) * prototype + rate * normalise(sum)) where a sum is not zero."""
+        lengths = np.sqrt(np.einsum("kd,kd->k", sums, sums))
+        some = lengths > 0
+        if not some.all():
+            rows, sums, lengths, rates = rows[some], sums[some], lengths[some], rates[some]
+        sums *= (rates / lengths)[:, None]
+        sums += (1.0 - rates).astype(np.float32)[:, None] * self.prototypes[rows]
+        lengths = np.sqrt(np.einsum("kd,kd->k", sums, sums))
+        lengths[lengths == 0] = 1.0
+        self.prototypes[rows] = np.divide(sums, lengths[:, None], out=sums)
 
     def merged(self, copies: Sequence[PrototypeBank]) -> PrototypeBank:
         """One bank from copies of this one that have learned from different samples.
@@ -138,16 +169,3 @@ class PrototypeBank:
             meet(self.novel, [copy.novel for copy in copies]),
             self.evidence_min,
         )
-
-
-def _move(prototypes: np.ndarray, labels: np.ndarray, sums: np.ndarray, rate: float) -> np.ndarray:
-    """normalise((1 - rate) * prototype + rate * normalise(sum)) where a sum is not zero."""
-    lengths = np.sqrt(np.einsum("kd,kd->k", sums, sums))
-    some = lengths > 0
-    if not some.all():
-        labels, sums, lengths = labels[some], sums[some], lengths[some]
-    sums *= (rate / lengths)[:, None]
-    sums += (1.0 - rate) * prototypes[labels]
-    after = prototypes.astype(np.float32)
-    after[labels] = normalise(sums)
-    return after

@@ -7,7 +7,9 @@ import io
 import os
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,22 @@ _CHECK_BYTES = 4 * 2**20
 _CACHED = 256
 _SAMPLED_ROWS = 1024
 _COPYING = threading.Lock()
+
+
+def _read_at(
+    file: io.RawIOBase, rows: np.ndarray, offset: int, positions: Sequence[int]
+) -> np.ndarray:
+    """Fill every row from its place in the file, in one call a row where the system has such a
+    call and the file is one of its own; the bytes read of each."""
+    if not hasattr(os, "preadv") or not isinstance(file, io.FileIO):
+        return np.zeros(len(rows), np.int64)
+    width = rows.nbytes // len(rows)
+    room = rows.reshape(-1).view(np.uint8).data
+    rooms = ([room[begin : begin + width]] for begin in range(0, rows.nbytes, width))
+    places = (offset + width * np.asarray(positions, np.int64)).tolist()
+    # Without a loop in Python: other threads wait for its lock.
+    read = map(os.preadv, repeat(file.fileno()), rooms, places)
+    return np.fromiter(read, np.int64, len(rows))
 
 
 class Rows:
@@ -78,16 +96,10 @@ class Rows:
         if self._array is not None:
             return np.array(self._array[list(positions)])
         rows = np.empty((len(positions), *self.shape[1:]), self.dtype)
-        width = rows.nbytes // len(rows)
-        room = rows.reshape(-1).view(np.uint8).data
-        rooms = [room[begin : begin + width] for begin in range(0, rows.nbytes, width)]
         with self._file() as file:
-            # In one call a row, where the system has it and the file is one of its own.
-            at_once = getattr(os, "preadv", None) if isinstance(file, io.FileIO) else None
-            for number, position in enumerate(positions):
-                begin = self._offset + position * width
-                if at_once is None or at_once(file.fileno(), [rooms[number]], begin) != width:
-                    self._fill(file, position, rows[number : number + 1])
+            read = _read_at(file, rows, self._offset, positions)
+            for number in np.flatnonzero(read != rows.nbytes // len(rows)).tolist():
+                self._fill(file, positions[number], rows[number : number + 1])
         return rows
 
     def _look_at_remote(self, address: str) -> None:
@@ -195,8 +207,13 @@ class EmbeddingSource(Source):
         self._rows = rows
         self.dim: int = rows.shape[1]
         step = max(1, _CHECK_BYTES // (self.dim * 8))
-        for start in range(0, len(rows), step):
+
+        def check(start: int) -> None:
             self._check(rows.get(start, min(start + step, len(rows))), start)
+
+        with ThreadPoolExecutor(2) as pool:
+            for _ in pool.map(check, range(0, len(rows), step)):
+                pass
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -232,13 +249,17 @@ class EmbeddingSource(Source):
 
     def _check(self, rows: np.ndarray, first: int) -> None:
         """Refuse rows that have no direction, before the stream begins."""
-        with np.errstate(all="ignore"):
-            squares = np.einsum("nd,nd->n", rows, rows)
-        # In the rows' own precision squares may overflow or vanish: then the exact way decides.
-        if not (np.isfinite(squares) & (squares > 0)).all():
-            self._unit(rows, range(first, first + len(rows)))
+        if _plain_lengths(_at_least_single(rows)) is None:
+            self._exactly_unit(rows, range(first, first + len(rows)))
 
     def _unit(self, rows: np.ndarray, positions: Sequence[int]) -> np.ndarray:
+        values = _at_least_single(rows)
+        lengths = _plain_lengths(values)
+        if lengths is None:
+            return self._exactly_unit(rows, positions)
+        return (values / lengths[:, None]).astype(np.float32, copy=False)
+
+    def _exactly_unit(self, rows: np.ndarray, positions: Sequence[int]) -> np.ndarray:
         with np.errstate(all="ignore"):  # what cannot be normalised is reported below
             values = rows.astype(np.float64)
             lengths = np.sqrt((values * values).sum(axis=1))
@@ -251,6 +272,18 @@ class EmbeddingSource(Source):
                 f"{self._rows.name}: row {positions[row]} {what}; remove or recompute such rows"
             )
         return (values / lengths[:, None]).astype(np.float32)
+
+
+def _at_least_single(rows: np.ndarray) -> np.ndarray:
+    return rows.astype(np.float32) if rows.dtype.itemsize < 4 else rows
+
+
+def _plain_lengths(rows: np.ndarray) -> np.ndarray | None:
+    """Lengths in the rows' own precision; None where squares may overflow or vanish in it."""
+    with np.errstate(all="ignore"):
+        squares = np.einsum("nd,nd->n", rows, rows)
+    safe = (squares > 1e-30) & (squares < 1e30)
+    return np.sqrt(squares) if safe.all() else None
 
 
 def open_array(array: np.ndarray | str) -> ArraySource | EmbeddingSource:

@@ -33,6 +33,7 @@ class Batch:
     images: torch.Tensor | None = None  # uint8 (n, 3, S, S): resized, cropped, not normalised
     features: np.ndarray | None = None  # float32 (n, d), unit rows, once they are encoded
     places: tuple[int, ...] = ()  # place of each sample; empty means that none was set aside
+    step: int = 0  # of a block of batches: samples that a method sees at once; 0: all of them
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -52,25 +53,37 @@ class Batch:
             middle = places[0]
         else:
             middle = places[at - 1] + 1
-        first = replace(
+        whole = len(self)
+        return self._between(0, at, middle), self._between(at, whole, self.next_position)
+
+    @property
+    def steps(self) -> int:
+        """How many batches a method sees in this one."""
+        return -(-len(self) // self.step) if self.step else 1
+
+    def parts(self) -> list[Batch]:
+        """What a method sees, one after the other."""
+        if self.steps == 1:
+            return [self]
+        places, whole = self.all_places(), len(self)
+        ends = [*range(self.step, whole, self.step), whole]
+        after = [*(places[end - 1] + 1 for end in ends[:-1]), self.next_position]
+        return [
+            self._between(begin, end, place)
+            for begin, end, place in zip([0, *ends], ends, after, strict=False)
+        ]
+
+    def _between(self, begin: int, end: int, next_position: int) -> Batch:
+        return replace(
             self,
-            ids=self.ids[:at],
-            positions=self.positions[:at],
-            next_position=middle,
-            images=None if self.images is None else self.images[:at],
-            features=None if self.features is None else self.features[:at],
-            places=self.places[:at],
+            ids=self.ids[begin:end],
+            start=self.start + begin,
+            positions=self.positions[begin:end],
+            next_position=next_position,
+            images=None if self.images is None else self.images[begin:end],
+            features=None if self.features is None else self.features[begin:end],
+            places=self.places[begin:end],
         )
-        rest = replace(
-            self,
-            ids=self.ids[at:],
-            start=self.start + at,
-            positions=self.positions[at:],
-            images=None if self.images is None else self.images[at:],
-            features=None if self.features is None else self.features[at:],
-            places=self.places[at:],
-        )
-        return first, rest
 
 
 @dataclass(frozen=True)

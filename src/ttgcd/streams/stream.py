@@ -61,7 +61,8 @@ class Stream:
     to a new stream on the same source: its batches equal those of an uninterrupted one.
 
     ``workers`` threads decode at most ``ahead`` batches ahead; 0 workers decode in the caller.
-    ``shown`` is called with every image's position and pixels once it is decoded, by the thread
+    With ``blocks`` embeddings come as the blocks in which they are read, which hold several batches
+    (``Batch.step``). ``shown`` is called with every image's position and pixels once it is decoded, by the thread
     that did it.
     """
 
@@ -80,6 +81,7 @@ class Stream:
         workers: int = 2,
         ahead: int = 4,
         max_pixels: int = MAX_PIXELS,
+        blocks: bool = False,
     ) -> None:
         if batch_size < 1:
             raise InputError(f"the batch size must be at least 1, not {batch_size}")
@@ -99,6 +101,7 @@ class Stream:
         self.workers = workers
         self.ahead = ahead
         self.max_pixels = max_pixels
+        self.blocks = blocks
         self.rejected: list[Rejected] = []
         self.total = len(source)  # samples in the source, accepted or not
         self.order = stream_order(self.total, shuffle_seed)
@@ -164,8 +167,9 @@ class Stream:
 
     def _batches_of(self, block: _Block, index: int) -> Iterator[Batch]:
         begin, end = block.places.start, block.places.stop
-        for place in range(begin, end, self.batch_size):
-            places = range(place, min(place + self.batch_size, end))
+        size = len(block.values) if self.blocks else self.batch_size
+        for place in range(begin, end, size):
+            places = range(place, min(place + size, end))
             positions = self.order[place : places.stop].tolist()
             yield Batch(
                 ids=self.source.ids(positions),
@@ -174,6 +178,7 @@ class Stream:
                 next_position=places.stop,
                 features=block.values[place - begin : places.stop - begin],
                 places=tuple(places),
+                step=self.batch_size if self.blocks else 0,
             )
 
     def _batch(
