@@ -62,8 +62,8 @@ class Stream:
 
     ``workers`` threads decode at most ``ahead`` batches ahead; 0 workers decode in the caller.
     With ``blocks`` embeddings come as the blocks in which they are read, which hold several batches
-    (``Batch.step``). ``shown`` is called with every image's position and pixels once it is decoded, by the thread
-    that did it.
+    (``Batch.step``). ``shown`` is called with every image's position and pixels once it is decoded,
+    by the thread that did it.
     """
 
     shown: Callable[[int, np.ndarray], None] | None = None
