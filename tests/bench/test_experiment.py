@@ -17,6 +17,7 @@ from ttgcd.methods.registry import load_method
 TABLES_AND_FIGURES = {
     *("main", "domainnet", "cub", "components", "buffer", "estimated_l", "rates", "e_min"),
     *("warmup_lr", "cost", "sweeps", "continual", "stability", "iconshift", "settle"),
+    "realign_depth",
     "clicks",
 }
 

@@ -117,7 +117,7 @@ def _streams(target: Target, benchmark: Benchmark, chosen: Sequence[str] | None)
 
 def is_cost(experiment: Experiment) -> bool:
     """Whether time and memory are what is measured."""
-    return "ms_per_batch" in experiment.metrics
+    return bool({"ms_per_batch", "warmup_s"} & set(experiment.metrics))
 
 
 def run_experiment(experiment: Experiment, settings: Settings, say: Say = print) -> Outcome:
