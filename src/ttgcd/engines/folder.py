@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -158,6 +159,9 @@ class _Run(Caller):
 
     def say(self, text: str) -> None:
         self.told(text)
+
+    def all_cores(self) -> AbstractContextManager[object]:
+        return self.session.all_cores()
 
     # -- the stream ---------------------------------------------------------------------------
 

@@ -154,6 +154,7 @@ class Session:
             stream = ahead_of(stream, self)
         # Asking every library for its threads costs more than the products of a batch: without an
         # encoder that needs them, once is enough.
+        _blas_threads()  # as many as there are before they are limited
         with one_blas_thread() if self.encoder is None else nullcontext():
             self._alone = self.encoder is None
             waiting = time.perf_counter()
@@ -267,6 +268,12 @@ class Session:
             for sink in self.sinks:
                 sink.write(batch, answer)
 
+    def all_cores(self) -> AbstractContextManager[object]:
+        """BLAS threads for large products of the method, where there is no encoder to disturb."""
+        if not self._alone:
+            return nullcontext()
+        return _thread_pools().limit(limits=_blas_threads(), user_api="blas")
+
     # -- the number of novel categories -------------------------------------------------------
 
     def _count(self, batch: Batch) -> None:
@@ -325,6 +332,13 @@ def _only_its_rows(batch: Batch, answer: Answer) -> bool:
 def one_blas_thread() -> AbstractContextManager[object]:
     """Within it, matrix products of numpy keep to this thread."""
     return _thread_pools().limit(limits=1, user_api="blas")
+
+
+@cache
+def _blas_threads() -> int:
+    """The threads of BLAS, as this process was given them."""
+    libraries = _thread_pools().select(user_api="blas").info()
+    return max((library["num_threads"] for library in libraries), default=1)
 
 
 @cache

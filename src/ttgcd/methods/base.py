@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -106,6 +107,10 @@ class Caller:
 
     def say(self, text: str) -> None:
         """What a user should know now, before it is over."""
+
+    def all_cores(self) -> AbstractContextManager[object]:
+        """Within it large matrix products may take every core that nobody else needs."""
+        return nullcontext()
 
 
 class Method(ABC):

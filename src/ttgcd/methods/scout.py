@@ -87,7 +87,8 @@ class Scout(Method):
         texts = Texts.of(anchors, words, self.task.logit_scale)
         restarts = Restarts(self.restarts, self.fresh_restarts)
         schedule = Schedule(self.warmup, self.reservoir, self.growth, restarts)
-        self._stream = Stream(texts, self.task.novel, self.task.seed, schedule)
+        task, caller = self.task, self.caller
+        self._stream = Stream(texts, task.novel, task.seed, schedule, caller.all_cores)
 
     def _words(self, task: Task) -> np.ndarray | None:
         """Embeddings of words to compare with: the task's own, or the shipped ones."""

@@ -7,7 +7,8 @@ if it had not been.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,6 +75,8 @@ class Scout:
         L; None counts along the stream.
     seed, schedule
         Random numbers; when to fit.
+    all_cores
+        Entered for every fit, whose products are large.
 
     Attributes
     ----------
@@ -89,8 +92,16 @@ class Scout:
         Samples seen when the stream was found to be no longer what the model was calibrated on.
     """
 
-    def __init__(self, texts: Texts, novel: int | None, seed: int, schedule: Schedule) -> None:
+    def __init__(
+        self,
+        texts: Texts,
+        novel: int | None,
+        seed: int,
+        schedule: Schedule,
+        all_cores: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
         self.texts, self.novel, self.seed, self.schedule = texts, novel, seed, schedule
+        self._all_cores = all_cores
         self.reservoir = Reservoir(schedule.reservoir, seed)
         self.lineage = Lineage(len(texts.anchors))
         self.model: LinearModel | None = None
@@ -147,6 +158,10 @@ class Scout:
 
     def refit(self, fresh: bool, last: bool = False) -> list[Event]:
         """Fit to the reservoir; with ``fresh`` trust is measured again and restarts compete."""
+        with self._all_cores():
+            return self._refit(fresh, last)
+
+    def _refit(self, fresh: bool, last: bool) -> list[Event]:
         rows = self.reservoir.rows
         before = None if self.model is None else self.model(rows).argmax(axis=1)
         fitted: Fitted = fit(
