@@ -2,13 +2,16 @@
 
     python -m benchmarks.speed.embeddings [--rows 1000000] [--dim 512] [--half]
 
-Ten million rows: `--rows 10000000 --dim 64`.
+Ten million rows: `--rows 10000000 --dim 64`. `--profile` shows where the main thread's time goes
+instead, e.g. `--rows 200000 --profile`.
 """
 
 from __future__ import annotations
 
 import argparse
+import cProfile
 import json
+import pstats
 import subprocess
 import sys
 import tempfile
@@ -91,14 +94,31 @@ def run(words: list[str]) -> Spent:
     return Spent(passed, float(processor), parts, int(peak) / 1024)
 
 
+def profile(words: list[str], lines: int = 25) -> None:
+    """The functions in which the main thread spends its time."""
+    from ttgcd.cli import main as command
+
+    profiler = cProfile.Profile()
+    profiler.runcall(command, words)
+    pstats.Stats(profiler).sort_stats("tottime").print_stats(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--dim", type=int, default=DIM)
     parser.add_argument("--half", action="store_true", help="float16")
+    parser.add_argument("--profile", action="store_true")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     dtype = np.float16 if args.half else np.float32
+    if args.profile:
+        with tempfile.TemporaryDirectory() as folder:
+            words = write(Path(folder), args.rows, dim=args.dim, dtype=dtype)
+            for name, options in METHODS.items():
+                print(name)
+                profile([*words, *options])
+        return
     rows = []
     with tempfile.TemporaryDirectory() as few, tempfile.TemporaryDirectory() as many:
         small = write(Path(few), 10_000, dim=args.dim, dtype=dtype)
