@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 #: Batches, and bytes of their images, that may wait for the method.
 MOST, MOST_BYTES = 16, 64 * 2**20
+#: Batches of fewer bytes are encoded side by side, on one thread each: several threads on so little
+#: wait for each other, and for those that decode, longer than they work.
+SMALL_BYTES = 4 * 2**20
 
 
 class Drives(Protocol):
@@ -57,13 +61,14 @@ def ahead_of(stream: Iterable[Batch], session: Drives) -> Iterator[Batch]:
     A batch is handed on as soon as it is encoded. One whose encoder has been replaced meanwhile,
     and one of which the method wants the images, comes without features.
     """
-    pool = ThreadPoolExecutor(1, thread_name_prefix="ttgcd-ahead")
+    pool: ThreadPoolExecutor | None = None
     waiting: deque[_Early] = deque()
     try:
         for batch in stream:
             encoder, coming = session.encoder, None
             if encoder is not None and batch.features is None and only_features(session.method):
                 assert batch.images is not None
+                pool = pool or _pool(batch.images)
                 coming = pool.submit(encoder, batch.images)
             waiting.append(_Early(batch, encoder, coming))
             most = depth(batch.images)
@@ -72,7 +77,22 @@ def ahead_of(stream: Iterable[Batch], session: Drives) -> Iterator[Batch]:
         while waiting:
             yield _encoded(waiting.popleft(), session)
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        if pool is not None:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _pool(images: torch.Tensor) -> ThreadPoolExecutor:
+    """Threads that encode batches like this one; features do not depend on how many there are."""
+    import torch
+
+    threads = torch.get_num_threads()
+    if images.nbytes >= SMALL_BYTES or threads == 1:
+        return ThreadPoolExecutor(1, thread_name_prefix="ttgcd-ahead")
+    return ThreadPoolExecutor(
+        threads,
+        thread_name_prefix="ttgcd-ahead",
+        initializer=partial(torch.set_num_threads, 1),  # of the thread that calls it
+    )
 
 
 def _ready(early: _Early) -> bool:
