@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,27 +128,25 @@ def pack(
 ) -> tuple[int, list[int]]:
     """Write the sheets; returns how many, and the cells whose picture could not be read again."""
     positions = {source.id(at): at for at in range(len(source))}
+    places = [positions.get(name, -1) for name in run.ids.of(order)]
+    firsts = range(0, len(order), CELLS)
     missing: list[int] = []
-    sheets = 0
 
     def picture(at: int) -> Image.Image | None:
         there = None if kept is None else kept.get(at)
         return there or thumbnail(source, at, SIZE)
 
-    with ThreadPoolExecutor(max_workers=4) as pool:  # decoding leaves the interpreter lock alone
-        for first, chunk in _chunks(order):
-            places = [positions.get(name, -1) for name in run.ids.of(chunk)]
-            pictures = list(pool.map(picture, places))
-            missing += [first + i for i, made in enumerate(pictures) if made is None]
-            _write_sheet(out / FOLDER / _sheet(sheets), pictures)
-            sheets += 1
-            progress("pictures", first + len(chunk), len(order))
-    return sheets, missing
+    def sheet(first: int) -> list[int]:
+        """One sheet; its cells without a picture."""
+        pictures = [picture(at) for at in places[first : first + CELLS]]
+        _write_sheet(out / FOLDER / _sheet(first // CELLS), pictures)
+        return [first + i for i, made in enumerate(pictures) if made is None]
 
-
-def _chunks(order: list[int]) -> Iterator[tuple[int, list[int]]]:
-    for first in range(0, len(order), CELLS):
-        yield first, order[first : first + CELLS]
+    with ThreadPoolExecutor(max_workers=4) as pool:  # Pillow leaves the interpreter lock alone
+        for first, without in zip(firsts, pool.map(sheet, firsts)):
+            missing += without
+            progress("pictures", min(first + CELLS, len(order)), len(order))
+    return len(firsts), missing
 
 
 def _sheet(number: int) -> str:

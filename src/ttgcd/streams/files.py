@@ -33,6 +33,7 @@ class Files(Source):
         self._paths = list(paths)
         self._ids = unique_ids(ids)
         self._inside = None if inside is None else os.path.realpath(inside)
+        self._folders: dict[str, str] = {}
         self._max_bytes = max_bytes
         self.distant = any(map(remote.is_address, self._paths))
         self._stamps = np.array([_stamp(path) for path in self._paths], np.int64).reshape(-1, 2)
@@ -50,7 +51,7 @@ class Files(Source):
     def read(self, position: int) -> bytes:
         path = self._paths[position]
         if not remote.is_address(path):
-            return read_file(path, self._max_bytes, self._inside)
+            return read_file(path, self._max_bytes, self._inside, self._folders)
         data = remote.read(path)
         check_size(len(data), self._max_bytes)
         return data
@@ -62,14 +63,20 @@ class Files(Source):
         return "missing" if size == _MISSING else f"{size} {modified}"
 
 
-def read_file(path: str, max_bytes: int = MAX_FILE_BYTES, inside: str | None = None) -> bytes:
+def read_file(
+    path: str,
+    max_bytes: int = MAX_FILE_BYTES,
+    inside: str | None = None,
+    folders: dict[str, str] | None = None,
+) -> bytes:
     """All bytes of a regular file that is not too large and, if asked, inside a folder.
 
     Opened without blocking, so that a pipe or a device in the way cannot hang the stream.
+    ``folders`` remembers where the folders of earlier files really are.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     if inside is not None:
-        path = os.path.realpath(path)
+        path = _resolved(path, {} if folders is None else folders)
         if not is_inside(path, inside):
             raise Rejection("symbolic link to a place outside the folder")
         flags |= getattr(os, "O_NOFOLLOW", 0)
@@ -88,6 +95,17 @@ def read_file(path: str, max_bytes: int = MAX_FILE_BYTES, inside: str | None = N
     if len(data) != status.st_size:
         raise Rejection("file changed while it was read")
     return data
+
+
+def _resolved(path: str, folders: dict[str, str]) -> str:
+    """The path without symbolic links. Most files of a folder are none: one question to the system
+    for each of them, not one for every part of the path."""
+    if os.path.islink(path):
+        return os.path.realpath(path)
+    folder, name = os.path.split(path)
+    if folder not in folders:
+        folders[folder] = os.path.realpath(folder)
+    return os.path.join(folders[folder], name)
 
 
 def open_binary(path: str) -> IO[bytes]:
