@@ -38,9 +38,9 @@ from ttgcd.prototypes.confidence import (
     KNOWN_SIGNS,
     NOVEL_SIGNS,
     OTHERS,
+    Confidence,
     Logistic,
     StreamFacts,
-    confidence,
     shipped,
 )
 from ttgcd.streams.base import Batch
@@ -210,7 +210,7 @@ def judge(method: str, streams: dict, calibration: Calibration) -> None:
     for (name, stream), (features, labels, task) in streams.items():
         given = answers(method, features, task)
         right = answers_right(given, labels, task.n_known)
-        ours = np.concatenate(list(confidence(features, given, task.anchors, calibration)))
+        ours = Confidence.of_stream(features, given, task.anchors, calibration)(features, given)
         says = softmax(features @ task.anchors.T * task.logit_scale, axis=1)
         own = says[np.arange(len(given)), np.minimum(given, task.n_known - 1)]
         raw = np.where(given < task.n_known, own, 1 - says.max(axis=1))

@@ -9,8 +9,8 @@ from ttgcd.prototypes.bank import normalise
 from ttgcd.prototypes.confidence import (
     KNOWN_SIGNS,
     NOVEL_SIGNS,
+    Confidence,
     StreamFacts,
-    confidence,
     shipped,
 )
 
@@ -27,6 +27,10 @@ def stream(
     return features.astype(np.float32), truth, centres[:K].astype(np.float32)
 
 
+def confidence(features: np.ndarray, answers: np.ndarray, anchors: np.ndarray) -> np.ndarray:
+    return Confidence.of_stream(features, answers, anchors)(features, answers)
+
+
 def test_the_shipped_weights_fit_the_signs() -> None:
     for method in ("scout", "any other"):
         known, novel = shipped(method)
@@ -39,7 +43,7 @@ def test_right_answers_get_more_confidence_than_wrong_ones() -> None:
     rng = np.random.default_rng(1)
     wrong = rng.random(len(truth)) < 0.2
     answers = np.where(wrong, (truth + rng.integers(1, K + L, len(truth))) % (K + L), truth)
-    sure = np.concatenate(list(confidence(features, answers, anchors)))
+    sure = confidence(features, answers, anchors)
     off = np.where(answers < K, answers != truth, truth < K)
     assert sure.min() >= 0 and sure.max() <= 1
     assert sure[~off].mean() > sure[off].mean() + 0.3
@@ -50,17 +54,15 @@ def test_confidence_falls_with_the_noise_of_the_stream() -> None:
     for noise in (0.3, 1.5):
         features, _, anchors = stream(noise)
         answers = (features @ anchors.T).argmax(axis=1)
-        means.append(np.concatenate(list(confidence(features, answers, anchors))).mean())
+        means.append(confidence(features, answers, anchors).mean())
     assert means[0] > means[1]
 
 
-def test_a_long_stream_is_answered_in_blocks_like_a_short_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_long_stream_is_answered_in_blocks_like_a_short_one() -> None:
     features, truth, anchors = stream(0.6)
-    whole = np.concatenate(list(confidence(features, truth, anchors)))
-    monkeypatch.setattr("ttgcd.prototypes.confidence._AT_ONCE", 64)
-    parts = list(confidence(features, truth, anchors))
+    judge = Confidence.of_stream(features, truth, anchors)
+    whole = judge(features, truth)
+    parts = [judge(features[at : at + 64], truth[at : at + 64]) for at in range(0, len(truth), 64)]
     assert len(parts) == 7 and np.allclose(np.concatenate(parts), whole, atol=1e-6)
 
 
@@ -68,7 +70,7 @@ def test_one_known_class_and_a_lonely_sample_give_a_number() -> None:
     features, truth, anchors = stream(0.6)
     answers = np.where(truth == 0, 0, 1)
     answers[5] = 7  # a category of its own
-    sure = np.concatenate(list(confidence(features, answers, anchors[:1])))
+    sure = confidence(features, answers, anchors[:1])
     assert np.isfinite(sure).all()
 
 

@@ -15,8 +15,9 @@ import numpy as np
 
 from ttgcd.engines.features import KeptFeatures
 from ttgcd.engines.folder import FEATURES
+from ttgcd.engines.in_order import in_order
 from ttgcd.engines.table import WRITTEN
-from ttgcd.prototypes.confidence import confidence, shipped
+from ttgcd.prototypes.confidence import Confidence, shipped
 from ttgcd.prototypes.naming import GroupNames, name_groups
 from ttgcd.prototypes.questions import Question, next_questions
 from ttgcd.report.run_files import Ids
@@ -24,6 +25,8 @@ from ttgcd.storage.durable import write_atomic, writing
 
 #: Samples that names and questions are found with, spread evenly over the stream.
 MOST_SAMPLES = 8_192
+#: Rows whose confidence is worked out together.
+JUDGED_AT_ONCE = 4_096
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,14 @@ def add_confidence(
     features = kept_features(out, len(category))
     if features is None:
         return False
-    sure = np.concatenate(list(confidence(features, category, anchors, shipped(method), named)))
+    judge = Confidence.of_stream(features, category, anchors, shipped(method), named)
+
+    def judged(begin: int) -> np.ndarray:
+        rows = slice(begin, begin + JUDGED_AT_ONCE)
+        return judge(features[rows], category[rows])
+
+    blocks = range(0, len(category), JUDGED_AT_ONCE)
+    sure = np.concatenate(list(in_order(judged, blocks)))
 
     def groups() -> Iterator[pa.Table]:
         file, begin = pq.ParquetFile(path), 0

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from ttgcd.engines.ahead import ahead_of
 from ttgcd.engines.chop import Chopper
 from ttgcd.engines.foretold import observed
+from ttgcd.engines.in_order import blas_threads, every_blas_thread, in_order, one_blas_thread
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Answer
 from ttgcd.methods.base import Caller, Method, Task
@@ -154,7 +152,7 @@ class Session:
             stream = ahead_of(stream, self)
         # Asking every library for its threads costs more than the products of a batch: without an
         # encoder that needs them, once is enough.
-        _blas_threads()  # as many as there are before they are limited
+        blas_threads()  # as many as there are before they are limited
         with one_blas_thread() if self.encoder is None else nullcontext():
             self._alone = self.encoder is None
             waiting = time.perf_counter()
@@ -239,23 +237,19 @@ class Session:
     def _reassign(self) -> None:
         if self.store is None:
             return  # answers on arrival are all that this caller can keep
-        seen, store = self.method.seen, self.store
+        method, seen, store = self.method, self.method.seen, self.store
 
-        def read(start: int) -> np.ndarray:
+        def revised(start: int) -> Answer:
             stop = min(start + REVISED_AT_ONCE, seen)
-            return store.read(start - self.first, stop - self.first)
+            return method.revise(start, store.read(start - self.first, stop - self.first))
 
         starts = range(self.first, seen, REVISED_AT_ONCE)
-        with ThreadPoolExecutor(1) as reader:  # one block ahead
-            coming = reader.submit(read, starts[0]) if starts else None
-            for start in starts:
-                assert coming is not None
-                with self._timed("input"):
-                    features = coming.result()
-                if start + REVISED_AT_ONCE < seen:
-                    coming = reader.submit(read, start + REVISED_AT_ONCE)
+        with closing(in_order(revised, starts)) as answers:
+            while True:
                 with self._timed("method"):
-                    answer = self.method.revise(start, features)
+                    answer = next(answers, None)
+                if answer is None:
+                    return
                 self._tell(None, answer)
 
     def _tell(self, batch: Batch | None, answer: Answer) -> None:
@@ -272,7 +266,7 @@ class Session:
         """BLAS threads for large products of the method, where there is no encoder to disturb."""
         if not self._alone:
             return nullcontext()
-        return _thread_pools().limit(limits=_blas_threads(), user_api="blas")
+        return every_blas_thread()
 
     # -- the number of novel categories -------------------------------------------------------
 
@@ -327,24 +321,6 @@ def _only_its_rows(batch: Batch, answer: Answer) -> bool:
     if answer.norms is not None or answer.reassign or answer.features is not batch.features:
         return False
     return len(answer) == len(batch) and int(answer.index[0]) == batch.start
-
-
-def one_blas_thread() -> AbstractContextManager[object]:
-    """Within it, matrix products of numpy keep to this thread."""
-    return _thread_pools().limit(limits=1, user_api="blas")
-
-
-@cache
-def _blas_threads() -> int:
-    """The threads of BLAS, as this process was given them."""
-    libraries = _thread_pools().select(user_api="blas").info()
-    return max((library["num_threads"] for library in libraries), default=1)
-
-
-@cache
-def _thread_pools() -> ThreadpoolController:
-    """Finding the libraries takes milliseconds: once a process."""
-    return ThreadpoolController()
 
 
 def check_finite(batch: Batch | None, rows: Answer) -> None:

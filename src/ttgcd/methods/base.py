@@ -163,7 +163,10 @@ class Method(ABC):
         return Answer.empty()
 
     def revise(self, start: int, features: np.ndarray) -> Answer:
-        """New answers for samples seen before; called after an answer that asks to ``reassign``."""
+        """New answers for samples seen before; called after an answer that asks to ``reassign``.
+
+        Pure: several threads may ask, each for a block of its own.
+        """
         raise NotImplementedError(f"{self.name} asked for a revision that it does not do")
 
     # -- what it wants ------------------------------------------------------------------------

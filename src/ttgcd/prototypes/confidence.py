@@ -10,7 +10,7 @@ in ``data/confidence.json`` and were fitted on six development streams (``benchm
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -40,7 +40,6 @@ NOVEL_SIGNS = (
 )
 #: Samples from which the facts about a stream are taken.
 MOST_SAMPLES = 8_192
-_AT_ONCE = 16_384
 
 
 @dataclass(frozen=True)
@@ -171,6 +170,7 @@ class Confidence:
     ``calibration`` are the weights for known and novel answers, those ``shipped`` for methods at
     large when there are none. ``named`` are categories that a user gave a name on an earlier run,
     with the text embeddings of their names: they are known classes like those of the anchors.
+    The answers are given by block; ``of_stream`` takes the facts from an even sample of all rows.
     """
 
     def __init__(
@@ -185,6 +185,19 @@ class Confidence:
         self._calibration = calibration or shipped()
         texts = np.concatenate([anchors, *(text[None] for text in self._named.values())])
         self.facts = StreamFacts(features, self._columns(categories), texts)
+
+    @classmethod
+    def of_stream(
+        cls,
+        features: Rows,
+        categories: np.ndarray,
+        anchors: np.ndarray,
+        calibration: tuple[Logistic, Logistic] | None = None,
+        named: Mapping[int, np.ndarray] | None = None,
+    ) -> Confidence:
+        """``features`` may be on disk and of any length."""
+        some = even_sample(len(features))
+        return cls(np.asarray(features[some]), categories[some], anchors, calibration, named)
 
     def __call__(
         self, features: np.ndarray, categories: np.ndarray, inside: bool = True
@@ -202,24 +215,6 @@ class Confidence:
         for place, category in enumerate(self._named, self._n_known):
             columns[categories == category] = place
         return columns
-
-
-def confidence(
-    features: Rows,
-    categories: np.ndarray,
-    anchors: np.ndarray,
-    calibration: tuple[Logistic, Logistic] | None = None,
-    named: Mapping[int, np.ndarray] | None = None,
-) -> Iterator[np.ndarray]:
-    """The probability that each answer is right, in blocks of rows and in their order.
-
-    ``features`` may be on disk and of any length: facts are taken from an even sample of it.
-    """
-    some = even_sample(len(features))
-    sure = Confidence(np.asarray(features[some]), categories[some], anchors, calibration, named)
-    for begin in range(0, len(features), _AT_ONCE):
-        rows = slice(begin, begin + _AT_ONCE)
-        yield sure(np.asarray(features[rows]), categories[rows])
 
 
 def even_sample(rows: int) -> np.ndarray:

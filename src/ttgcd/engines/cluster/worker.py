@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ttgcd.engines.foretold import AnswersByFit
+from ttgcd.engines.in_order import one_blas_thread
 from ttgcd.engines.rounds import Shard, ShardDone, observe_shard
-from ttgcd.engines.session import one_blas_thread
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Answer
 from ttgcd.methods.base import Method, Task
