@@ -117,7 +117,7 @@ def main() -> None:
             words=words,
             word_embeddings=text_anchors(vlm, words, allow_duplicates=True),
         )
-        for stream in (*bench.streams, *bench.held_out):
+        for stream in bench.every_stream:
             source, labels = bench.open_stream(stream)
             kept = args.cache and args.cache / f"{name}-{stream}-{args.limit}.npy"
             if kept and kept.exists():

@@ -113,7 +113,7 @@ def main() -> None:
     print(f"{len(words)} words, {inside} of {len(bench.novel)} novel names among them, {vlm.name}")
     print("stream             groups   top 1   top 5   named right   none right   (percent)")
     total, held = Tally(), Tally()
-    for stream in bench.streams:
+    for stream in bench.streams + bench.further:
         source, labels = bench.open_stream(stream)
         features = encode(vlm, source, args.limit)
         kept = features.any(axis=1)

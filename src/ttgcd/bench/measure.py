@@ -199,7 +199,7 @@ class Bench:
             "known_classes": n_known,
             "novel_classes": len(benchmark.novel),
             "novel_given": novel,
-            "streams": len(benchmark.streams),
+            "streams": len(benchmark.beside(job.stream)),
             "rejected": len(stream.rejected),
             "warmup": config.get("warmup"),
             # A method that answers all rows again at the end is compared as one that waits.

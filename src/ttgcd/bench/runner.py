@@ -69,7 +69,7 @@ def plan(experiment: Experiment, settings: Settings, say: Say) -> list[Job]:
         except InputError as error:
             missing.append(str(error))
             continue
-        choices |= {*benchmark.streams, *benchmark.held_out}
+        choices |= set(benchmark.every_stream)
         streams = _streams(target, benchmark, experiment.streams)
         for model in experiment.models:
             for stream in streams:
@@ -105,9 +105,8 @@ def plan(experiment: Experiment, settings: Settings, say: Say) -> list[Job]:
 
 
 def _streams(target: Target, benchmark: Benchmark, chosen: Sequence[str] | None) -> tuple[str, ...]:
-    there = benchmark.streams + benchmark.held_out
     if chosen is not None:  # names of another benchmark's streams are not meant for this one
-        return tuple(stream for stream in chosen if stream in there)
+        return tuple(stream for stream in chosen if stream in benchmark.every_stream)
     if target.streams == "evaluation":
         return benchmark.streams
     if target.streams == "held_out":

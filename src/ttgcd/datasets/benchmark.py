@@ -28,6 +28,7 @@ class Benchmark:
     split: Split
     streams: tuple[str, ...]  # the streams of the paper's tables, in their order
     held_out: tuple[str, ...] = ()  # streams for choosing hyper-parameters
+    further: tuple[str, ...] = ()  # streams that no table asks for, by name
     notes: tuple[str, ...] = ()
     opener: Opener = field(repr=False, compare=False, kw_only=True)
 
@@ -41,10 +42,19 @@ class Benchmark:
         """Novel class names; their places are the category ids minus K."""
         return tuple(self.classes[i] for i in self.split.novel)
 
+    @property
+    def every_stream(self) -> tuple[str, ...]:
+        return self.streams + self.held_out + self.further
+
+    def beside(self, stream: str) -> tuple[str, ...]:
+        """The streams that a table with this one asks for."""
+        kinds = (self.streams, self.held_out, self.further)
+        return next((kind for kind in kinds if stream in kind), ())
+
     def open_stream(self, name: str) -> tuple[Source, np.ndarray]:
         """The images of one stream and their true category ids by position in the source."""
-        if name not in self.streams + self.held_out:
-            choices = ", ".join(self.streams + self.held_out)
+        if name not in self.every_stream:
+            choices = ", ".join(self.every_stream)
             raise InputError(f"{self.name} has no stream {name!r}: choose from {choices}")
         source, ids = self.opener(name)
         ids = np.asarray(ids, dtype=np.int64)

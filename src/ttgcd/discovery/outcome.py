@@ -22,6 +22,7 @@ from ttgcd.methods.base import Method, Task
 from ttgcd.report.page import write_report
 from ttgcd.report.summary import StreamSummary
 from ttgcd.storage.durable import write_atomic
+from ttgcd.storage.memory import give_back
 from ttgcd.streams.labels import read_labels
 from ttgcd.vlm.anchors import text_anchors
 
@@ -40,6 +41,7 @@ def write_outcome(
     settings, task = inputs.settings, inputs.task
     counts = summary.counts.tolist()
     exemplars = [[e["id"] for e in summary.exemplars(c)] for c in range(len(counts))]
+    give_back()  # what the stream needed
     insight = look_closer(
         run.out,
         task.n_known,
@@ -48,11 +50,13 @@ def write_outcome(
         ranked=settings.vocabulary is None,
     )
     categories = describe_categories(method, task, counts, exemplars, insight.names)
+    give_back()
     judged = add_confidence(run.out, method.name, task.anchors, inputs.named)
     if judged and settings.abstain is not None:
         unsure = set_aside(run.out, settings.abstain)
         if unsure is not None:
             categories = [*recounted(run.out, categories), unsure]
+    give_back()
     health = {**method.health(), "assignment_entropy": float(summary.entropy())}
     scores = None
     if settings.labels is not None:

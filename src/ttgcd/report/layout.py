@@ -10,6 +10,8 @@ _LEAST = 30
 _NEIGHBOURS, _STRANGERS, _STEPS = 12, 10, 90
 #: How far a point moves in the first step, in widths of the map; later steps are shorter.
 _PACE = 0.02
+#: Points whose neighbours are looked for together.
+_AT_ONCE = 256
 
 
 def layout(features: np.ndarray, seed: int = 0) -> tuple[np.ndarray, str]:
@@ -66,9 +68,14 @@ def _neighbour_map(points: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _nearest(points: np.ndarray, count: int) -> np.ndarray:
     """The nearest other points of each, (n, count)."""
-    closeness = points @ points.T - (points**2).sum(axis=1) / 2  # per row: minus half the distance
-    np.fill_diagonal(closeness, -np.inf)
-    return np.argpartition(-closeness, count - 1, axis=1)[:, :count]
+    half_squares = (points**2).sum(axis=1) / 2
+    near = np.empty((len(points), count), np.int64)
+    for begin in range(0, len(points), _AT_ONCE):
+        end = min(begin + _AT_ONCE, len(points))
+        closeness = points[begin:end] @ points.T - half_squares  # minus half the distance
+        closeness[np.arange(end - begin), np.arange(begin, end)] = -np.inf
+        near[begin:end] = np.argpartition(-closeness, count - 1, axis=1)[:, :count]
+    return near
 
 
 def _principal(features: np.ndarray, components: int) -> np.ndarray:
