@@ -28,8 +28,8 @@ class Benchmark:
     split: Split
     streams: tuple[str, ...]  # the streams of the paper's tables, in their order
     held_out: tuple[str, ...] = ()  # streams for choosing hyper-parameters
-    further: tuple[str, ...] = ()  # streams that no table asks for, by name
     notes: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()  # streams that no table asks for, by name
     opener: Opener = field(repr=False, compare=False, kw_only=True)
 
     @property

@@ -56,4 +56,4 @@ def load_iconshift_benchmark(
             source = Corrupted(source, stream, severity)
         return source, np.array([number[name] for name in names])
 
-    return Benchmark(name, classes, split, domains, HELD_OUT, KINDS, opener=open_stream)
+    return Benchmark(name, classes, split, domains, HELD_OUT, further=KINDS, opener=open_stream)
