@@ -91,3 +91,36 @@ def test_large_images_wait_in_small_numbers():
     assert depth(torch.zeros((128, 3, 64, 64), dtype=torch.uint8)) == ahead.MOST
     assert depth(torch.zeros((128, 3, 336, 336), dtype=torch.uint8)) == 1
     assert depth(torch.zeros((128, 3, 224, 224), dtype=torch.uint8)) == 3
+
+
+def test_torch_has_its_threads_back_when_a_small_model_is_done(monkeypatch):
+    """MKL takes a thread's number of threads as said to the whole process."""
+    said: list[tuple[str, int]] = []
+    real = torch.set_num_threads
+
+    def tell(count: int) -> None:
+        said.append((threading.current_thread().name, count))
+        real(count)
+
+    before = torch.get_num_threads()
+    try:
+        real(2)
+        monkeypatch.setattr(torch, "set_num_threads", tell)
+        assert len(list(ahead_of(batches(12), Session(Doubling())))) == 12
+    finally:
+        real(before)
+    assert {count for name, count in said if name.startswith("ttgcd-ahead")} == {1}
+    assert said[-1] == (threading.current_thread().name, 2)
+
+
+def test_batches_of_a_large_model_share_all_threads(monkeypatch):
+    monkeypatch.setattr(ahead, "SMALL_BYTES", 0)
+    threads: set[str] = set()
+
+    class Who(Doubling):
+        def __call__(self, images: torch.Tensor) -> np.ndarray:
+            threads.add(threading.current_thread().name)
+            return super().__call__(images)
+
+    assert len(list(ahead_of(batches(12), Session(Who())))) == 12
+    assert len(threads) == 1

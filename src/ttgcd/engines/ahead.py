@@ -62,13 +62,15 @@ def ahead_of(stream: Iterable[Batch], session: Drives) -> Iterator[Batch]:
     and one of which the method wants the images, comes without features.
     """
     pool: ThreadPoolExecutor | None = None
+    threads = 0
     waiting: deque[_Early] = deque()
     try:
         for batch in stream:
             encoder, coming = session.encoder, None
             if encoder is not None and batch.features is None and only_features(session.method):
                 assert batch.images is not None
-                pool = pool or _pool(batch.images)
+                if pool is None:
+                    pool, threads = _pool(batch.images)
                 coming = pool.submit(encoder, batch.images)
             waiting.append(_Early(batch, encoder, coming))
             most = depth(batch.images)
@@ -79,20 +81,30 @@ def ahead_of(stream: Iterable[Batch], session: Drives) -> Iterator[Batch]:
     finally:
         if pool is not None:
             pool.shutdown(wait=True, cancel_futures=True)
+            _give_threads(threads)
 
 
-def _pool(images: torch.Tensor) -> ThreadPoolExecutor:
-    """Threads that encode batches like this one; features do not depend on how many there are."""
+def _pool(images: torch.Tensor) -> tuple[ThreadPoolExecutor, int]:
+    """What encodes batches like this one, and the threads that torch has to itself without it;
+    features do not depend on how many there are."""
     import torch
 
     threads = torch.get_num_threads()
-    if images.nbytes >= SMALL_BYTES or threads == 1:
-        return ThreadPoolExecutor(1, thread_name_prefix="ttgcd-ahead")
-    return ThreadPoolExecutor(
-        threads,
+    side_by_side = images.nbytes < SMALL_BYTES
+    pool = ThreadPoolExecutor(
+        threads if side_by_side else 1,
         thread_name_prefix="ttgcd-ahead",
-        initializer=partial(torch.set_num_threads, 1),  # of the thread that calls it
+        initializer=partial(_give_threads, 1) if side_by_side else None,
     )
+    return pool, threads
+
+
+def _give_threads(count: int) -> None:
+    """To products that this thread asks for; those of MKL take it as said to all threads, so it has
+    to be said again when the pool is gone."""
+    import torch
+
+    torch.set_num_threads(count)
 
 
 def _ready(early: _Early) -> bool:

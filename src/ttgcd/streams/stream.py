@@ -215,11 +215,7 @@ class Stream:
         if self.source.kind == "embeddings":
             window = 2  # one block is being read while the other is answered
         pending: deque[Future[_Loaded | _Block]] = deque()
-        pool = self._pool = ThreadPoolExecutor(
-            self.workers,
-            thread_name_prefix="ttgcd-decode",
-            initializer=_alone if self.source.kind == "images" else None,
-        )
+        pool = self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="ttgcd-decode")
         wait = True
         try:
             while True:
@@ -273,13 +269,6 @@ class Stream:
             if self.shown is not None:
                 self.shown(position, image)
         return loaded
-
-
-def _alone() -> None:
-    """This thread resizes by itself: torch's others belong to the encoder."""
-    import torch
-
-    torch.set_num_threads(1)  # of the thread that calls it
 
 
 def _stacked(images: list[Any]) -> torch.Tensor:
