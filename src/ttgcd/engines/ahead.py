@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 #: Batches, and bytes of their images, that may wait for the method.
 MOST, MOST_BYTES = 16, 64 * 2**20
-#: Batches of fewer bytes are encoded side by side, on one thread each: several threads on so little
-#: wait for each other, and for those that decode, longer than they work.
-SMALL_BYTES = 4 * 2**20
+#: Images of fewer bytes are those of a small model, whose batches are encoded side by side, on one
+#: thread each: several threads on so little wait for each other, and for those that decode.
+SMALL_BYTES = 2**16
 
 
 class Drives(Protocol):
@@ -90,7 +90,7 @@ def _pool(images: torch.Tensor) -> tuple[ThreadPoolExecutor, int]:
     import torch
 
     threads = torch.get_num_threads()
-    side_by_side = images.nbytes < SMALL_BYTES
+    side_by_side = images[:1].nbytes < SMALL_BYTES
     pool = ThreadPoolExecutor(
         threads if side_by_side else 1,
         thread_name_prefix="ttgcd-ahead",
