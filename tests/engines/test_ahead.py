@@ -41,11 +41,11 @@ class Session:
     seconds: dict[str, float] = field(default_factory=lambda: {"encode": 0.0, "input": 0.0})
 
 
-def batches(count: int, taken: list[int] | None = None) -> Iterator[Batch]:
+def batches(count: int, taken: list[int] | None = None, side: int = 4) -> Iterator[Batch]:
     for number in range(count):
         if taken is not None:
             taken.append(number)
-        images = torch.full((2, 3, 4, 4), number, dtype=torch.uint8)
+        images = torch.full((2, 3, side, side), number, dtype=torch.uint8)
         places = (2 * number, 2 * number + 1)
         yield Batch(tuple(map(str, places)), places[0], places, places[1] + 1, images=images)
 
@@ -113,8 +113,7 @@ def test_torch_has_its_threads_back_when_a_small_model_is_done(monkeypatch):
     assert said[-1] == (threading.current_thread().name, 2)
 
 
-def test_batches_of_a_large_model_share_all_threads(monkeypatch):
-    monkeypatch.setattr(ahead, "SMALL_BYTES", 0)
+def test_batches_of_a_large_model_share_all_threads_however_few_images_they_hold():
     threads: set[str] = set()
 
     class Who(Doubling):
@@ -122,5 +121,5 @@ def test_batches_of_a_large_model_share_all_threads(monkeypatch):
             threads.add(threading.current_thread().name)
             return super().__call__(images)
 
-    assert len(list(ahead_of(batches(12), Session(Who())))) == 12
+    assert len(list(ahead_of(batches(12, side=224), Session(Who())))) == 12
     assert len(threads) == 1
