@@ -26,7 +26,8 @@ def _experiment(arguments: list[str], experiment: str) -> list[str]:
     """One stream, one seed, few images and a model that takes no time."""
     if "--dry-run" in arguments:
         return ["--model", MODEL, "--streams", "spatter"]
-    small = ["--model", MODEL, "--seeds", "0", "--limit", "30", "--threads", "1"]
+    few = "120" if experiment == "estimated_l" else "30"  # L is looked for among so many
+    small = ["--model", MODEL, "--seeds", "0", "--limit", few, "--threads", "1"]
     if "--streams" in arguments:
         stream = arguments[arguments.index("--streams") + 1].split(",")[0]
     elif "--benchmarks" in arguments:

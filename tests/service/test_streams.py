@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.service.conftest import STREAM, learned, send, wait_for
 from ttgcd.discovery import discover
 from ttgcd.service.batcher import Batcher
 from ttgcd.service.journal import Entry, Journal
+from ttgcd.service.views import View, Views
 
 URL = "/v1/streams/icons"
 
@@ -168,6 +170,24 @@ def test_edits_over_http_change_what_everybody_sees_and_can_be_undone(serve, ico
     assert client.post(f"{URL}/edits", json={"op": "undo"}).status_code == 422
     assert client.patch(f"{URL}/categories/0", json={"name": "x"}).status_code == 422
     assert client.patch(f"{URL}/categories/9999", json={"name": "x"}).status_code == 404
+
+
+def test_a_short_stream_is_seen_as_it_is_even_if_a_view_took_long(serve, icons, monkeypatch):
+    quick = Views._make
+
+    def slowly(views: Views) -> View:
+        time.sleep(0.3)
+        return quick(views)
+
+    monkeypatch.setattr(Views, "_make", slowly)
+    monkeypatch.setattr("ttgcd.service.views.SLOW_SECONDS", 0.1)
+    client = serve()
+    client.post("/v1/streams", json=STREAM)
+    counts = []
+    for begin in range(0, 48, 16):
+        send(client, icons[begin : begin + 16])
+        counts.append(sum(c["count"] for c in client.get(f"{URL}/categories").json()["categories"]))
+    assert counts == [16, 32, 48]
 
 
 def test_text_finds_images_and_embeddings_have_the_openai_shape(serve, icons):

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from ttgcd.service.live import LiveStream
 
 EXEMPLARS = 12
-#: A view that takes longer than this is not made for every look: it may then be five times as
-#: old as it takes to make one.
-SLOW_SECONDS = 0.5
+#: A view of so many rows that takes longer than this is not made for every look: it may then be
+#: five times as old as it takes to make one. The first view of a short stream is slow as well, for
+#: it imports a library.
+SLOW_SECONDS, MANY_ROWS = 0.5, 5_000
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Views:
         """What there is to see; of a very long stream perhaps a little old, unless ``fresh``."""
         key = (self._stream.rows.version, self._names.version, len(self._log.edits))
         age = time.monotonic() - self._made
-        slow = self._cost > SLOW_SECONDS and age < 5 * self._cost
+        slow = len(self._view) >= MANY_ROWS and self._cost > SLOW_SECONDS and age < 5 * self._cost
         if key == self._of or (slow and not fresh):
             return self._view
         with self._lock:
