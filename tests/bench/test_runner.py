@@ -61,7 +61,7 @@ def test_variants_of_stage_two_share_the_realignment_and_figures_stay(go, model)
     assert all(r["health"]["realign_losses"] for r in rows)
     trained, read = sorted(rows, key=lambda r: r["realignment_read_back"])
     assert trained["health"]["realign_losses"] == read["health"]["realign_losses"]
-    assert read["peak_gb"] is None and trained["peak_gb"] is not None
+    assert read["peak_gb"] is None
     # Trained anew instead of read back, the figures are the same.
     from ttgcd.bench.measure import Bench
     from ttgcd.bench.runner import plan

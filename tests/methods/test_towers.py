@@ -52,8 +52,9 @@ def test_the_unadapted_model_passes_its_own_confidence_filter(vlm) -> None:
     method = Ostta()
     method.start(Task(names, text_anchors(vlm, names, cache=False), 2, vlm, vlm.logit_scale))
     data = image_world(24, 5, size=vlm.preprocess.size)[0]
-    frozen = method._frozen(data)
+    embedded = method.model.embed_images(data)
+    frozen = method._frozen(embedded)
     with torch.enable_grad():
-        now = method.forward(data)
+        now = method.forward(embedded)
     assert frozen is not None
     assert confidence_kept(now, frozen).all()

@@ -254,7 +254,10 @@ def _work(
     import torch
 
     from ttgcd.bench.measure import Bench
+    from ttgcd.storage.memory import keep_freed
 
+    if not settings.cost:  # memory is measured there
+        keep_freed()
     torch.set_num_threads(threads)
     bench = Bench(settings.data, settings.device, threads, settings.cost)
     for group in groups:

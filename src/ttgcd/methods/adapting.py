@@ -92,9 +92,12 @@ class TestTimeAdaptation(SplitThenCluster):
 
     @abstractmethod
     def adapt(
-        self, images: torch.Tensor, first: Forward, split: Split, frozen: Forward | None
+        self, embedded: torch.Tensor, first: Forward, split: Split, frozen: Forward | None
     ) -> Forward:
-        """Take the steps, given the forward that split the batch; return the one that answers."""
+        """Take the steps, given the forward that split the batch; return the one that answers.
+
+        ``embedded`` is what the first LayerNorm reads of the batch: no step changes it.
+        """
 
     # -- the stream ---------------------------------------------------------------------------
 
@@ -114,6 +117,8 @@ class TestTimeAdaptation(SplitThenCluster):
             )
         super().start(task)
         self.model = task.vlm.trainable()
+        needs_frozen = self.uses_frozen or self.split_features == "frozen"
+        self._pretrained = task.vlm.trainable() if needs_frozen else None  # nobody trains it
         self.skipped = {"nothing_known": 0, "not_finite": 0}
         self._parameters = [
             parameter
@@ -126,13 +131,13 @@ class TestTimeAdaptation(SplitThenCluster):
         self._optimiser = kind(self._parameters, lr=self.lr, weight_decay=self.weight_decay)
 
     def look(self, batch: Batch) -> Look:
-        images = self._images(batch)
-        frozen = self._frozen(images)
+        embedded = self._embedded(batch)
+        frozen = self._frozen(embedded)
         with self._training():
             with torch.set_grad_enabled(self.splits_with_gradient):
-                first = self.forward(images)
+                first = self.forward(embedded)
             split = self._split(first, frozen)
-            last = self.adapt(images, first, split, frozen)
+            last = self.adapt(embedded, first, split, frozen)
         return Look(
             last.features.detach().cpu().numpy(),
             last.anchors.detach().cpu().numpy(),
@@ -140,10 +145,10 @@ class TestTimeAdaptation(SplitThenCluster):
         )
 
     def glance(self, batch: Batch) -> Look:
-        images = self._images(batch)
+        embedded = self._embedded(batch)
         with torch.no_grad():
-            frozen = self._frozen(images)
-            now = self.forward(images)
+            frozen = self._frozen(embedded)
+            now = self.forward(embedded)
             split = self._split(now, frozen)
             now = self.answering(now)
         return Look(
@@ -163,8 +168,8 @@ class TestTimeAdaptation(SplitThenCluster):
             return
         self._optimiser.step()
 
-    def forward(self, images: torch.Tensor) -> Forward:
-        raw = self.model.encode_images(images, normalize=False)
+    def forward(self, embedded: torch.Tensor) -> Forward:
+        raw = self.model.encode_embedded(embedded, normalize=False)
         return Forward.of(raw, self.text_anchors(), self.task.logit_scale)
 
     def text_anchors(self) -> torch.Tensor:
@@ -204,6 +209,10 @@ class TestTimeAdaptation(SplitThenCluster):
             )
         return batch.images
 
+    def _embedded(self, batch: Batch) -> torch.Tensor:
+        with torch.no_grad():
+            return self.model.embed_images(self._images(batch))
+
     def _split(self, now: Forward, frozen: Forward | None) -> Split:
         forward = frozen if frozen is not None and self.split_features == "frozen" else now
         best = (forward.logits.detach().max(dim=1).values / self.task.logit_scale).cpu().numpy()
@@ -213,13 +222,12 @@ class TestTimeAdaptation(SplitThenCluster):
             posterior=posterior.to(self._device, forward.logits.dtype),
         )
 
-    def _frozen(self, images: torch.Tensor) -> Forward | None:
+    def _frozen(self, embedded: torch.Tensor) -> Forward | None:
         """A pass through the pretrained model, if one is needed."""
-        if not self.uses_frozen and self.split_features == "adapted":
+        if self._pretrained is None:
             return None
-        assert self.task.vlm is not None
         with torch.no_grad():
-            raw = self.task.vlm.encode_images(images, normalize=False)
+            raw = self._pretrained.encode_embedded(embedded, normalize=False)
             return Forward.of(raw, self._text, self.task.logit_scale)
 
     @contextmanager
@@ -268,12 +276,12 @@ class OneLoss(TestTimeAdaptation):
         """The objective; None when the batch has nothing to learn from."""
 
     def adapt(
-        self, images: torch.Tensor, first: Forward, split: Split, frozen: Forward | None
+        self, embedded: torch.Tensor, first: Forward, split: Split, frozen: Forward | None
     ) -> Forward:
         """The forward that answers is the one before the last step."""
         forward = first
         for step in range(self.steps):
             if step:
-                forward = self.forward(images)
+                forward = self.forward(embedded)
             self.descend(self.loss(forward, split, frozen))
         return forward

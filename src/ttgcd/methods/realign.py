@@ -234,9 +234,11 @@ def continual_step(
         return
     parameters = list(model.norm_parameters("image").values())
     device = parameters[0].device
+    with torch.no_grad():
+        embedded = model.embed_images(images)
     with _training(parameters), torch.enable_grad():
         loss = weighted_cross_entropy(
-            model.encode_images(images),
+            model.encode_embedded(embedded),
             torch.from_numpy(anchors).to(device),
             torch.from_numpy(np.asarray(labels, np.int64)).to(device),
             torch.from_numpy(np.asarray(weights, np.float32)).to(device),

@@ -77,19 +77,19 @@ class Sat(TestTimeAdaptation):
         self._averaged = F.normalize(torch.stack(self._by_template).mean(dim=0), dim=-1)
 
     def adapt(
-        self, images: torch.Tensor, first: Forward, split: Split, frozen: Forward | None
+        self, embedded: torch.Tensor, first: Forward, split: Split, frozen: Forward | None
     ) -> Forward:
         """Only the known samples go through the model again, once a template."""
-        mine = images[split.known.to(images.device)]
+        mine = embedded[split.known]
         for _ in range(self.steps):
             for anchors in self._by_template:
                 if not len(mine):
                     self.descend(None)
                     continue
-                features = self.model.encode_images(mine)
+                features = self.model.encode_embedded(mine)
                 self.descend(self.distillation(features, anchors, self._averaged))
         with torch.no_grad():
-            return self.answering(self.forward(images))
+            return self.answering(self.forward(embedded))
 
     def answering(self, forward: Forward) -> Forward:
         return Forward.of(forward.raw, self._averaged, self.task.logit_scale)

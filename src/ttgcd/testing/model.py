@@ -140,8 +140,11 @@ class TinyTrainable(_Towers):
     def embed_images(self, images: torch.Tensor, below: int = 0) -> torch.Tensor:
         return cast(_Image, self.towers["image"]).embed(images)
 
-    def encode_embedded(self, embedded: torch.Tensor, below: int = 0) -> torch.Tensor:
-        return F.normalize(cast(_Image, self.towers["image"]).rest(embedded), dim=-1)
+    def encode_embedded(
+        self, embedded: torch.Tensor, below: int = 0, normalize: bool = True
+    ) -> torch.Tensor:
+        features = cast(_Image, self.towers["image"]).rest(embedded)
+        return F.normalize(features, dim=-1) if normalize else features
 
     def norm_parameters(self, tower: Tower = "image") -> dict[str, nn.Parameter]:
         return layer_norms(self.towers[tower])

@@ -72,8 +72,10 @@ class Trainable(Towers, Protocol):
         """
         ...
 
-    def encode_embedded(self, embedded: torch.Tensor, below: int = 0) -> torch.Tensor:
-        """Unit features of what `embed_images` returned for the same `below`."""
+    def encode_embedded(
+        self, embedded: torch.Tensor, below: int = 0, normalize: bool = True
+    ) -> torch.Tensor:
+        """Features of what `embed_images` returned for the same `below`."""
         ...
 
     def norm_parameters(self, tower: Tower = "image") -> dict[str, nn.Parameter]:

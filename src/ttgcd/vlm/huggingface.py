@@ -183,10 +183,12 @@ class HuggingFaceTrainable(_HuggingFaceTowers):
         tower = self.model.vision_model
         return tower.run(tower.embed(self._pixels(images)), 0, below)
 
-    def encode_embedded(self, embedded: torch.Tensor, below: int = 0) -> torch.Tensor:
+    def encode_embedded(
+        self, embedded: torch.Tensor, below: int = 0, normalize: bool = True
+    ) -> torch.Tensor:
         tower = self.model.vision_model
         features = self.model.project(tower.pool(tower.run(embedded, below, tower.depth)))
-        return _finish(features, True, "image features")
+        return _finish(features, normalize, "image features")
 
     def norm_parameters(self, tower: Tower = "image") -> dict[str, nn.Parameter]:
         return layer_norms(_towers(self.model)[tower])

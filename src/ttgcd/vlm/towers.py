@@ -67,14 +67,18 @@ class Attention(nn.Module):
             nn.Linear(shape.width, shape.width) for _ in range(4)
         )
 
-    def forward(self, x: torch.Tensor, causal: bool) -> torch.Tensor:
-        batch, length, width = x.shape
+    def forward(self, x: torch.Tensor, causal: bool, asking: int | None) -> torch.Tensor:
+        batch, _, width = x.shape
         q, k, v = (
-            part(x).view(batch, length, self.heads, width // self.heads).transpose(1, 2)
-            for part in (self.q_proj, self.k_proj, self.v_proj)
+            part(read).view(batch, -1, self.heads, width // self.heads).transpose(1, 2)
+            for part, read in (
+                (self.q_proj, x[:, :asking]),
+                (self.k_proj, x),
+                (self.v_proj, x),
+            )
         )
         mixed = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
-        return self.out_proj(mixed.transpose(1, 2).reshape(batch, length, width))
+        return self.out_proj(mixed.transpose(1, 2).reshape(batch, -1, width))
 
 
 class FeedForward(nn.Module):
@@ -91,7 +95,8 @@ class FeedForward(nn.Module):
 
 
 class Block(nn.Module):
-    """x + attention(norm(x)), then x + mlp(norm(x))."""
+    """x + attention(norm(x)), then x + mlp(norm(x)); of the first ``asking`` tokens if so many
+    are all that is read behind it."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -100,8 +105,10 @@ class Block(nn.Module):
         self.layer_norm2 = nn.LayerNorm(shape.width, eps=shape.epsilon)
         self.mlp = FeedForward(shape)
 
-    def forward(self, x: torch.Tensor, causal: bool = False) -> torch.Tensor:
-        x = x + self.self_attn(self.layer_norm1(x), causal)
+    def forward(
+        self, x: torch.Tensor, causal: bool = False, asking: int | None = None
+    ) -> torch.Tensor:
+        x = x[:, :asking] + self.self_attn(self.layer_norm1(x), causal, asking)
         return x + self.mlp(self.layer_norm2(x))
 
 
@@ -191,11 +198,16 @@ class ImageTower(nn.Module):
         return self.embeddings(pixels)
 
     def run(self, tokens: torch.Tensor, begin: int, end: int) -> torch.Tensor:
-        """Tokens through blocks ``begin`` to ``end``; CLIP's first norm goes with block 0."""
-        if begin == 0 and end > 0 and hasattr(self, "pre_layrnorm"):
+        """Tokens through blocks ``begin`` to ``end``; CLIP's first norm goes with block 0.
+
+        Behind CLIP's last block the class token alone is read, and no other is worked out.
+        """
+        clip = hasattr(self, "pre_layrnorm")
+        if begin == 0 and end > 0 and clip:
             tokens = self.pre_layrnorm(tokens)
-        for block in self.encoder.layers[begin:end]:
-            tokens = block(tokens)
+        for place in range(begin, end):
+            asking = 1 if clip and place == self.depth - 1 else None
+            tokens = self.encoder.layers[place](tokens, asking=asking)
         return tokens
 
     def pool(self, tokens: torch.Tensor) -> torch.Tensor:
