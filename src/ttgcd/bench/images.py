@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +11,10 @@ import torch
 from ttgcd.streams.base import Source
 from ttgcd.streams.stream import Stream
 from ttgcd.vlm.preprocess import Preprocess
+
+
+# Images that go into the hash of a stream; all labels do.
+HASHED_IMAGES = 1000
 
 
 class Chosen(Source):
@@ -78,3 +83,15 @@ def choose(source: Source, labels: np.ndarray, limit: int | None) -> tuple[Sourc
         return source, labels
     positions = np.sort(np.random.RandomState(0).permutation(len(source))[:limit])
     return Chosen(source, positions), labels[positions]
+
+
+def data_hash(source: Source, labels: np.ndarray) -> str:
+    """A hash of a stream's contents, the same on every machine: how many images there are, their
+    labels, and the bytes of at most a thousand of them, spread evenly."""
+    digest = hashlib.sha256(np.asarray(labels, np.int64).tobytes())
+    places = np.linspace(0, len(source) - 1, min(len(source), HASHED_IMAGES)).astype(int)
+    for read in source.read_each(places.tolist()):
+        if isinstance(read, Exception):
+            read = b"unreadable"
+        digest.update(read if isinstance(read, bytes) else np.ascontiguousarray(read).tobytes())
+    return digest.hexdigest()[:32]

@@ -13,7 +13,7 @@ from ttgcd.bench.clicks import after_clicks
 from ttgcd.bench.clock import BatchClock
 from ttgcd.bench.columns import CLICKS
 from ttgcd.bench.encodings import forget, keeping_encodings, saved_seconds
-from ttgcd.bench.images import Decoded, as_decoded, choose
+from ttgcd.bench.images import Decoded, as_decoded, choose, data_hash
 from ttgcd.bench.memory import PeakMemory
 from ttgcd.bench.realigned import RealignedOnDisk
 from ttgcd.bench.results import Job, Row
@@ -91,7 +91,7 @@ class Bench:
             forget(vlm)
             source, labels = self.benchmark(job.benchmark, job.options).open_stream(job.stream)
             source, labels = choose(source, labels, job.limit)
-            fingerprint = source.fingerprint()
+            fingerprint = data_hash(source, labels)
             if len(source) * 3 * vlm.preprocess.size**2 <= CACHE_BYTES:
                 source = Decoded(source, vlm.preprocess, self.decode_workers)
             self._stream = (key, source, labels, fingerprint)
