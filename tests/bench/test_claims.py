@@ -30,6 +30,13 @@ def test_first_is_first_of_the_eight_and_extras_do_not_count():
     assert set(verdicts("main", field(39.0)).values()) == {"no"}
 
 
+def test_first_means_ahead_of_a_baseline_at_its_selected_setting_too():
+    tuned = rows("main", {"TENT++ [lr 0.0003]": 51.0})
+    assert set(verdicts("main", field(50.0) + tuned).values()) == {"no"}
+    one_short = [row for row in field(50.0) if row["label"] != "SAT++"]
+    assert verdicts("main", one_short + rows("main", {"TENT++ [lr 0.0003]": 10.0})) == {}
+
+
 def test_first_is_not_claimed_before_all_baselines_are_there():
     assert verdicts("main", rows("main", {"PACT": 50.0, "TENT++": 40.0})) == {}
     beaten = rows("main", {"PACT": 50.0, "TENT++": 51.0})

@@ -19,6 +19,7 @@ TABLES_AND_FIGURES = {
     *("warmup_lr", "cost", "sweeps", "continual", "stability", "iconshift", "settle"),
     "realign_depth",
     "clicks",
+    "fashion",
 }
 
 

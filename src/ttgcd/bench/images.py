@@ -12,7 +12,6 @@ from ttgcd.streams.base import Source
 from ttgcd.streams.stream import Stream
 from ttgcd.vlm.preprocess import Preprocess
 
-
 # Images that go into the hash of a stream; all labels do.
 HASHED_IMAGES = 1000
 

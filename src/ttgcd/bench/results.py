@@ -93,7 +93,7 @@ def read_results(path: Path) -> Contents:
 
 def accuracy_rows(folder: Path) -> list[Row]:
     """The rows of the experiments that run all methods over all streams of a benchmark."""
-    names = ("main", "domainnet", "iconshift")
+    names = ("main", "domainnet", "iconshift", "fashion")
     return [row for name in names for row in read_results(folder / f"{name}.jsonl").rows]
 
 

