@@ -185,9 +185,7 @@ CLAIMS = (
     Claim("main", "PACT is first of the eight methods on All", _first("all")),
     Claim("main", "PACT is first of the eight methods on Novel", _first("novel")),
     Claim("iconshift", "the same on All, on drawn icons (not in the paper)", _first("all")),
-    Claim(
-        "fashion", "the same on All, on photographs of clothes (not in the paper)", _first("all")
-    ),
+    Claim("fashion", "the same on All, on photographed clothes (not in the paper)", _first("all")),
     Claim(
         "components",
         "image prototypes raise All over text anchors (paper: +8.0, +16.9)",

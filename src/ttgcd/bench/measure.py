@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # Decoded images of one stream are kept up to this size; larger streams are decoded every time.
 CACHE_BYTES = 3 * 2**30
 PARTS = 10
-FORWARDS = 9  # forward passes from which the encoder's time is taken
+FORWARDS = 9  # forward passes of the encoder alone, before a run and behind it
 
 
 def fit_warmup(config: dict[str, Any], samples: int) -> dict[str, Any]:
@@ -118,8 +118,8 @@ class Bench:
             ).novel
         return self._estimates[key]
 
-    def encoder_alone(self, source: Source, vlm: VLM, batch_size: int) -> dict[str, float]:
-        """Milliseconds of one forward pass of the pretrained encoder, and its peak memory."""
+    def encoder_alone(self, source: Source, vlm: VLM, batch_size: int) -> tuple[list[float], float]:
+        """Seconds of some forward passes of the pretrained encoder, and its peak memory in GB."""
         encode = vlm.encoder()
         to_images = as_decoded if isinstance(source, Decoded) else vlm.preprocess
         batch = next(iter(Stream(source, to_images, batch_size=batch_size)))
@@ -130,10 +130,7 @@ class Bench:
             assert batch.images is not None
             encode(batch.images)
             seconds.append(time.perf_counter() - began)
-        return {
-            "forward_ms": 1000 * float(np.median(seconds)),
-            "encoder_gb": _gigabytes(memory.bytes(), source) or 0.0,
-        }
+        return seconds, _gigabytes(memory.bytes(), source) or 0.0
 
     def measure(self, job: Job, novel: int | None = None) -> Row:
         """Run one job. ``novel`` is an estimate of L that is known already."""
@@ -157,7 +154,7 @@ class Bench:
         config = fit_warmup(job.config, len(source))
         method = load_method(job.method, **config)
         stream = self.stream(source, vlm, job)
-        alone = self.encoder_alone(source, vlm, job.batch_size) if self._cost else {}
+        before_run = self.encoder_alone(source, vlm, job.batch_size) if self._cost else None
 
         def saved() -> float:
             """What was read back counts with the seconds that it took."""
@@ -180,10 +177,18 @@ class Bench:
         scores = score_stream(result.category, true, n_known, novelty)
         parts = accuracy_by_part(result.category, true, n_known, PARTS)
         steady = clock.steady()
-        if alone:
-            alone["forwards"] = 1000 * steady / alone["forward_ms"]
-            alone["other_ms"] = 1000 * steady - alone["forward_ms"]
-            alone["memory_ratio"] = (stream_gb or 0.0) / alone["encoder_gb"]
+        alone = {}
+        if before_run is not None:
+            # Before the run and behind it: a machine's speed changes from minute to minute.
+            passes = before_run[0] + self.encoder_alone(source, vlm, job.batch_size)[0]
+            forward = float(np.median(passes))
+            alone = {
+                "forward_ms": 1000 * forward,
+                "encoder_gb": before_run[1],
+                "forwards": steady / forward,
+                "other_ms": 1000 * (steady - forward),
+                "memory_ratio": (stream_gb or 0.0) / before_run[1],
+            }
         clicked = {}
         if job.clicks:
             rows = features.array()
