@@ -99,6 +99,14 @@ class Experiment:
             chosen = replace(chosen, models=tuple(models))
         return chosen
 
+    def streams_asked(self, benchmark: str) -> int | None:
+        """How many streams of a benchmark the experiment names; None when it takes all of a kind.
+
+        Moved to another benchmark it asks for as many there as of its own first.
+        """
+        named = {t.name: len(t.streams) for t in self.targets if not isinstance(t.streams, str)}
+        return named.get(benchmark, next(iter(named.values()), None))
+
     def paper_rows(self) -> Experiment:
         """The experiment without the rows that the paper does not have."""
         rows = tuple(variant for variant in self.variants if variant.in_paper)

@@ -257,7 +257,8 @@ def _warnings(experiment: Experiment, rows: Sequence[Row], limit: int | None) ->
         here = [row for row in rows if row["benchmark"] == name]
         if here[0]["options"]:
             said.append(f"{name} WITH {describe(here[0]['options'])}: not the paper's setting")
-        ran, there = len({row["stream"] for row in here}), here[0]["streams"]
+        ran = len({row["stream"] for row in here})
+        there = experiment.streams_asked(name) or here[0]["streams"]
         if ran < there and experiment.columns not in ("stream", "decile"):
             said.append(f"{name}: {ran} of {there} streams")
     return said
