@@ -1,9 +1,9 @@
 """The two transformers of CLIP and SigLIP in plain torch, under the names their checkpoints use.
 
 The same computation, operation for operation, as transformers' ``CLIPModel`` and ``SiglipModel``
-(the tests compare the two). Written out here because importing those takes longer than many a run,
-because the image tower must be cut in two (what lies below the trained blocks is computed once),
-and because a tower without gradients can work in place.
+(the tests compare the two), but for tokens that nobody reads. Written out here because importing
+those takes longer than many a run, because the image tower must be cut in two (what lies below the
+trained blocks is computed once), and because a tower without gradients can work in place.
 """
 
 from __future__ import annotations
