@@ -99,13 +99,31 @@ def test_the_way_back_from_a_row_to_the_command():
         config=load_method("tent++", **variant.config).config(),
         options={"severity": 3},
     )
-    settings = settings_of(MAIN, made)
+    settings = [told.removeprefix("--set '")[:-1] for told in settings_of(MAIN, made, {})]
     assert sorted(settings) == [
         "cifar10-c.severity=3",
         "tent++.lr=0.0003",
         'tent++.split_features="frozen"',
     ]
-    (line,) = commands(MAIN, [made])
+    (line,) = commands(MAIN, [made], {})
     assert "--set 'tent++.lr=0.0003'" in line and '--methods "TENT++"' in line
     again = with_settings(MAIN, settings)
     assert variant.label in [v.label for v in again.variants]
+
+
+def test_rows_at_their_selected_arms_have_one_command():
+    arms = {"tent++": {"lr": 0.0003}, "hilo++": {"w_sem": 0.25}, "sat++": {}}
+    chosen = with_method_options(MAIN, arms, must_match=False)
+    rows = [
+        make_row(v.label, method=v.method, config=load_method(v.method, **v.config).config())
+        for v in chosen.variants
+        if v.method in arms
+    ]
+    told = commands(MAIN, rows, arms)
+    assert [("--selected" in line, "--set" in line) for line in told] == [
+        (False, False),
+        (True, False),
+    ]
+    assert '--methods "HiLo++,TENT++" --selected results/selected.json' in told[1]
+    other = commands(MAIN, rows, {"tent++": {"lr": 0.1}})
+    assert sum("--set" in line for line in other) == 2

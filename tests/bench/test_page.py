@@ -54,14 +54,14 @@ def test_commands_name_streams_seeds_and_methods_where_they_differ():
         make_row("PACT", seed=1, streams=2, stream="snow"),
         make_row("TENT++", seed=0, streams=2, stream="fog"),
     ]
-    told = commands(load_experiment("main"), rows)
+    told = commands(load_experiment("main"), rows, {})
     start = "ttgcd bench run main --data DATA --benchmarks cifar10-c"
     model = "--model openai/clip-vit-base-patch16"
     assert sorted(told) == [
         f'{start} {model} --seeds 0 --streams fog --methods "TENT++"',
         f'{start} {model} --seeds 0,1 --methods "PACT"',
     ]
-    assert commands(load_experiment("main"), rows[:4]) == [f"{start} {model} --seeds 0,1"]
+    assert commands(load_experiment("main"), rows[:4], {}) == [f"{start} {model} --seeds 0,1"]
 
 
 def test_no_results_and_a_finding_about_nothing_are_errors(results, tmp_path):

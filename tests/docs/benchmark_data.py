@@ -39,6 +39,9 @@ def make_benchmark_data(folder: Path) -> None:
     cifar_c(data / "CIFAR-100-C", ["fog", "spatter"], images=100, n_classes=100)
     imagenet_c(data / "ImageNet-C", ["fog"])
     domainnet(data / "DomainNet", domains=["sketch"])
+    (data / "fashion-mnist").mkdir()
+    np.save(data / "fashion-mnist" / "images.npy", _icons(IMAGES, 28))
+    np.save(data / "fashion-mnist" / "labels.npy", labels)
     (folder / "CORPUS").mkdir()
     np.savez(folder / "CORPUS" / "cifar10.npz", test=images, test_labels=labels)
 

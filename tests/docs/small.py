@@ -9,7 +9,7 @@ from ttgcd.discovery.settings import Settings
 EPOCHS = ["--epochs", "1"] if hasattr(Settings(known=["a"]).make_method(), "epochs") else []
 DISCOVER = [*EPOCHS, "--warmup", "80", "--quiet"]
 #: The stream that stands for all streams of a benchmark, and of an experiment that names none.
-STREAM = {"cifar10-c": "fog", "iconshift": "line"}
+STREAM = {"cifar10-c": "fog", "iconshift": "line", "fashion-mnist": "test"}
 STREAM |= {"main": "fog", "sweeps": "spatter", "settle": "spatter", "domainnet": "sketch"}
 #: Of long experiments a method that learns, one that trains and one that does neither.
 FEW = {
@@ -19,6 +19,7 @@ FEW = {
     "cost": "PACT",
     "sweeps": "tent++",
     "iconshift": "PACT,Scout,zero-shot",
+    "fashion": "PACT,zero-shot",
 }
 
 

@@ -11,6 +11,7 @@ from ttgcd.bench.experiment import Experiment, Variant
 from ttgcd.errors import InputError
 
 Options = Mapping[str, Any]
+SELECTED = "selected.json"  # where the results page looks for the arms that were selected
 
 
 def parse_setting(text: str) -> tuple[str, str, Any]:
@@ -102,15 +103,24 @@ def base_label(label: str) -> str:
     return label.partition(" [")[0]
 
 
-def settings_of(experiment: Experiment, row: Mapping[str, Any]) -> list[str]:
-    """The ``--set`` options that make this row of the experiment's own: the way back."""
+def settings_of(
+    experiment: Experiment, row: Mapping[str, Any], selected: Mapping[str, Options]
+) -> list[str]:
+    """The ``--set`` options that make this row of the experiment's own: the way back.
+
+    A row at the arm that was ``selected`` for its method, and nothing else, has ``--selected``.
+    """
     from ttgcd.methods.registry import load_method
 
-    told = [f"{row['benchmark']}.{key}={json.dumps(v)}" for key, v in row["options"].items()]
+    told = [
+        f"--set '{row['benchmark']}.{key}={json.dumps(v)}'" for key, v in row["options"].items()
+    ]
     base = base_label(row["label"])
     variant = next((v for v in experiment.variants if v.label == base), None)
     if variant is None or base == row["label"]:
         return told
     default = load_method(variant.method, **variant.config).config()
     changed = {k: v for k, v in row["config"].items() if k in default and v != default[k]}
-    return told + [f"{variant.method}.{key}={json.dumps(v)}" for key, v in changed.items()]
+    if changed == selected.get(variant.method):
+        return [*told, f"--selected results/{SELECTED}"]
+    return told + [f"--set '{variant.method}.{key}={json.dumps(v)}'" for key, v in changed.items()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -12,10 +12,11 @@ from typing import NamedTuple
 from ttgcd.bench.claims import examine, markdown
 from ttgcd.bench.experiment import Experiment, experiment_names, load_experiment
 from ttgcd.bench.figures import draw
-from ttgcd.bench.options import base_label, settings_of
+from ttgcd.bench.options import SELECTED, Options, base_label, settings_of
 from ttgcd.bench.paper_table import Table, build_tables, comparable
 from ttgcd.bench.render import render
 from ttgcd.bench.results import Row, accuracy_rows, read_results
+from ttgcd.bench.selection import read_selection
 from ttgcd.errors import InputError
 
 # All methods; the ablations come after.
@@ -82,7 +83,9 @@ def _section(
     experiment: Experiment, rows: list[Row], finding: str, output: Path, results: Path
 ) -> str:
     parts = [f"\n## `{experiment.name}`: {experiment.title}\n", f"*{experiment.question}*\n"]
-    parts += [finding, "```sh", *commands(experiment, rows), "```\n"]
+    selected = results / SELECTED
+    arms = read_selection(selected).options() if selected.exists() else {}
+    parts += [finding, "```sh", *commands(experiment, rows, arms), "```\n"]
     for number, part in enumerate(comparable(experiment, rows)):
         if experiment.figure:
             # The page names its figures itself: two sets of rows must not share a file.
@@ -122,18 +125,20 @@ class Command(NamedTuple):
     limit: int | None
     streams: tuple[str, ...]  # empty: all
     seeds: tuple[int, ...]
-    settings: tuple[str, ...]  # of --set
+    settings: tuple[str, ...]  # --set, --selected
 
 
-def commands(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
-    """The commands that measure these rows."""
+def commands(
+    experiment: Experiment, rows: Sequence[Row], selected: Mapping[str, Options]
+) -> list[str]:
+    """The commands that measure these rows; ``selected`` are the arms by method."""
     order = [variant.label for variant in experiment.variants]
     labels = [label for label in order if any(row["label"] == label for row in rows)]
     labels += sorted({row["label"] for row in rows} - set(order))
     found: dict[Command, list[str]] = {}
     for label in labels:
         mine = [row for row in rows if row["label"] == label]
-        for command in _commands_of(experiment, mine):
+        for command in _commands_of(experiment, mine, selected):
             found.setdefault(command, []).append(base_label(label))
     lines = []
     for command, chosen in found.items():
@@ -142,12 +147,14 @@ def commands(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
         line += f" --limit {command.limit}" if command.limit is not None else ""
         line += f" --streams {','.join(command.streams)}" if command.streams else ""
         line += f' --methods "{",".join(chosen)}"' if chosen != labels else ""
-        line += "".join(f" --set '{setting}'" for setting in command.settings)
+        line += "".join(f" {setting}" for setting in command.settings)
         lines.append(line)
     return lines
 
 
-def _commands_of(experiment: Experiment, rows: Sequence[Row]) -> list[Command]:
+def _commands_of(
+    experiment: Experiment, rows: Sequence[Row], selected: Mapping[str, Options]
+) -> list[Command]:
     """The commands behind the rows of one method: seeds with the same streams go together."""
     seeds: dict[Command, list[int]] = {}
     for row in rows:
@@ -157,7 +164,7 @@ def _commands_of(experiment: Experiment, rows: Sequence[Row]) -> list[Command]:
             if all(r[k] == row[k] for k in ("benchmark", "model", "limit", "seed", "options"))
         ]
         streams = () if len(set(here)) == row["streams"] else tuple(sorted(set(here)))
-        settings = tuple(settings_of(experiment, row))
+        settings = tuple(settings_of(experiment, row, selected))
         command = Command(row["benchmark"], row["model"], row["limit"], streams, (), settings)
         told = seeds.setdefault(command, [])
         if row["seed"] not in told:
