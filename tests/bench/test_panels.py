@@ -27,6 +27,17 @@ def test_the_tradeoff_is_one_panel_of_means_over_the_three_benchmarks():
     assert ours.y == pytest.approx((47.24 + 24.55 + 19.56) / 3)
 
 
+def test_a_selected_arm_is_shown_in_the_place_of_its_default():
+    tuned = "TENT++ [lr 0.0003]"
+    panel = panel_of([make_row("TENT++", all_=40.0), make_row(tuned, all_=45.0)])
+    shown = [p for p in panel.points if p.label.startswith("TENT++")]
+    assert [(p.label, p.measured, p.in_paper) for p in shown] == [
+        (tuned, True, True),
+        (tuned, False, True),
+    ]
+    assert panel.best(measured=True) == (50.0, 40.0)
+
+
 def test_dashed_lines_are_the_best_baselines_without_pact_and_without_our_extras():
     rows = [
         make_row("TENT++", all_=40.0),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from ttgcd.bench.experiment import Experiment, load_experiment, published_figures
+from ttgcd.bench.options import base_label
 from ttgcd.bench.paper_table import Block, Line, Table
 from ttgcd.bench.results import Row
 
@@ -62,20 +63,24 @@ def measured_blocks(table: Table) -> list[Block]:
 def tradeoff_panel(experiment: Experiment, blocks: Sequence[Block]) -> Panel:
     """Known against Novel, the mean over the benchmarks: one point a method.
 
-    A method that some of the benchmarks lack has no mean to show.
+    A method that some of the benchmarks lack has no mean to show. Where a row with other options
+    stands beside its default, as a baseline's selected arm does, it is shown in its place.
     """
     names = ", ".join(block.title for block in blocks)
     panel = Panel(f"mean over {names}" if len(blocks) > 1 else names)
     outside = {v.label for v in experiment.variants if not v.in_paper}
     labels = dict.fromkeys(line.label for block in blocks for line in block.lines)
+    replaced = {base_label(label) for label in labels if base_label(label) != label}
     for label in labels:
+        if label in replaced:
+            continue
+        in_paper = base_label(label) not in outside
         lines = [_line(block, label) for block in blocks]
         for measured in (True, False):
             xs = [_value(b, line, "Known", measured) for b, line in zip(blocks, lines)]
             ys = [_value(b, line, "Novel", measured) for b, line in zip(blocks, lines)]
-            if (measured or label not in outside) and all(map(has, [*xs, *ys])):
-                point = Point(label, fmean(xs), fmean(ys), measured, label not in outside)
-                panel.points.append(point)
+            if (measured or in_paper) and all(map(has, [*xs, *ys])):
+                panel.points.append(Point(label, fmean(xs), fmean(ys), measured, in_paper))
     return panel
 
 
