@@ -72,6 +72,16 @@ def test_a_caller_who_writes_into_the_features_does_not_change_what_is_kept(vlm,
     assert np.array_equal(vlm.encoder()(images), kept)
 
 
+def test_large_embeddings_are_made_again_and_push_nothing_out(vlm, images, monkeypatch):
+    monkeypatch.setattr(encodings, "KEPT_AN_IMAGE", vlm.dim * 4)  # a feature and no more
+    copy = vlm.trainable()
+    first, second = copy.embed_images(images), copy.embed_images(images)
+    assert torch.equal(first, second) and saved_seconds(vlm) == 0
+    vlm.encoder()(images)
+    vlm.encoder()(images)
+    assert saved_seconds(vlm) > 0
+
+
 def test_the_oldest_features_go_when_there_are_too_many(vlm, images, monkeypatch):
     encode = vlm.encoder()
     monkeypatch.setattr(encodings, "KEPT_BYTES", encode(images).nbytes)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 # Features kept at once; the oldest go first.
 KEPT_BYTES = 2**30
+# What is larger than this an image is not kept: the patches of a ViT of CLIP's size are quickly
+# embedded and would push out the features of the whole stream. Those of a convolutional stem fit.
+KEPT_AN_IMAGE = 2**15
 
 
 class KeepsEncodings:
@@ -79,6 +82,8 @@ class KeepsEncodings:
             return kept.clone()
         began, saved = time.perf_counter(), self.saved
         made = make()
+        if made.nbytes > KEPT_AN_IMAGE * len(images):
+            return made
         # What was read back on the way took its time once.
         seconds = time.perf_counter() - began + self.saved - saved
         self._kept[key] = (made.clone(), seconds)
