@@ -25,7 +25,7 @@ def keep_freed() -> None:
     """Let this process keep what it frees, up to a gigabyte, instead of asking for it anew.
 
     Training makes and drops arrays of some megabytes at every step; each new one costs a page
-    fault every 4 KiB, a sixth of a step with the embedded model. ``give_back`` works as before.
+    fault every 4 KiB, which a small model's step feels. ``give_back`` works as before.
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):  # glibc
         libc.mallopt(_MMAP_THRESHOLD, 2**25)
