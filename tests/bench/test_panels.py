@@ -6,7 +6,13 @@ import pytest
 
 from tests.bench.conftest import make_row
 from ttgcd.bench.experiment import load_experiment
-from ttgcd.bench.panels import decile_curves, measured_blocks, time_panels, tradeoff_panel
+from ttgcd.bench.panels import (
+    decile_curves,
+    measured_blocks,
+    shown_blocks,
+    time_panels,
+    tradeoff_panel,
+)
 from ttgcd.bench.paper_table import build_tables
 from ttgcd.bench.render import render
 
@@ -59,6 +65,19 @@ def test_a_method_that_lacks_a_benchmark_has_no_mean():
     assert measured == ["PACT"]
 
 
+def test_what_only_the_paper_measured_is_shown_behind_ours():
+    buffer = load_experiment("buffer")
+    rows = [make_row("W 128", benchmark="cifar10-c"), make_row("W 256", benchmark="cifar10-c")]
+    blocks = shown_blocks(build_tables(buffer, rows)[0])
+    assert [(block.title, block.measured) for block in blocks] == [
+        ("cifar10-c", True),
+        ("cifar100-c", False),
+        ("domainnet", False),
+    ]
+    told = {line.label: line.cells[0].paper for line in blocks[1].lines}
+    assert told["W 128"] == 23.36 and told["W 2048"] == 28.66
+
+
 def test_time_stands_beside_the_mean_over_all_streams_not_the_one_that_was_timed():
     cost = load_experiment("cost")
     rows = [
@@ -69,13 +88,15 @@ def test_time_stands_beside_the_mean_over_all_streams_not_the_one_that_was_timed
         make_row("PACT", stream, all_=value, benchmark="domainnet", streams=2)
         for stream, value in (("clipart", 10.0), ("real", 60.0))
     ]
-    (panel,) = time_panels(build_tables(cost, rows)[0], rows, whole)
+    panel, told_alone = time_panels(cost, build_tables(cost, rows)[0], rows, whole)
+    assert told_alone.title.startswith("cifar100-c")  # what only the paper has comes behind
+    assert not any(point.measured for point in told_alone.points)
     ours = [point for point in panel.points if point.measured]
     assert [(point.label, point.x, point.y) for point in ours] == [("PACT", 5.0, 35.0)]
     told = {point.label: point for point in panel.points if not point.measured}
     assert (told["PACT"].x, told["PACT"].y) == (76, 46.89)
     # Half of the streams is no mean over them.
-    for panel in time_panels(build_tables(cost, rows)[0], rows, whole[:1]):
+    for panel in time_panels(cost, build_tables(cost, rows)[0], rows, whole[:1]):
         assert not any(point.measured for point in panel.points)
 
 
@@ -86,10 +107,16 @@ def test_stability_is_told_by_stream():
         for stream, base in (("real", 50.0), ("sketch", 30.0))
     ]
     curves = decile_curves(rows, "domainnet", "PACT")
-    assert [(c.stream, c.deciles[0], c.gain) for c in curves] == [
+    assert [(c.name, c.deciles[0], c.gain) for c in curves] == [
         ("real", 50.0, 2.0),
         ("sketch", 30.0, 2.0),
     ]
+    others = [{**row, "label": "Scout"} for row in rows]
+    *streams, mean = decile_curves(rows + others, "domainnet", "PACT", ["Scout", "nobody"])
+    assert streams == curves and mean.is_mean
+    assert (mean.name, mean.deciles[0], mean.gain) == ("Scout, mean", 40.0, 2.0)
     text = render(build_tables(experiment, rows)[0])
+    assert "Scout by stream" not in text
+    assert "Scout by stream" in render(build_tables(experiment, rows + others)[0])
     assert "2nd - 1st half" in text and "sketch" in text
     assert text.count("PACT by stream") == 1  # not below a benchmark without a row

@@ -130,6 +130,9 @@ def test_cost_parts_add_up_and_the_speedup_is_as_stated():
     for cell in content["values"]["PACT"].values():
         assert cell["ms_per_batch"] == cell["forward_ms"] + cell["other_ms"]
         assert cell["total_s"] > cell["warmup_s"]
+    forward = content["values"]["PACT"]["cifar100-c"]["forward_ms"]
+    for _, _, cell in cells("cost"):
+        assert cell["forwards"] == pytest.approx(cell["ms_per_batch"] / forward, abs=0.005)
     ours = content["values"]["PACT"]["domainnet"]["ms_per_batch"]
     others = [content["values"][m]["domainnet"]["ms_per_batch"] for m in METHODS if m != "PACT"]
     assert (round(min(others) / ours), round(max(others) / ours)) == (12, 22)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +24,7 @@ CLOSING = """Judged from the rows above by the rules in `bench/claims.py`: on th
 rows of a comparison have, from the table with the most methods. "First" needs rows of all seven
 baselines. What does not hold here may hold with the paper's model.
 """
+PUBLISHED = "The paper's figures on benchmarks that were not measured here"
 INTRODUCTION = "introduction"  # the section of the findings that opens the page
 
 
@@ -107,14 +107,15 @@ def _main_rows() -> Sequence[object]:
 
 
 def _markdown(table: Table) -> str:
-    """The table without its heading, and without benchmarks on which nothing was measured."""
-    table.blocks = [
-        block
-        for block in table.blocks
-        if any(not math.isnan(cell.mean) for line in block.lines for cell in line.cells)
-    ]
-    text = render(table, "markdown")
-    return text.partition(table.question)[2].lstrip("\n")
+    """The table without its heading; benchmarks that only the paper has are folded away."""
+    told = [block for block in table.blocks if block.lines and not block.measured]
+    table.blocks = [block for block in table.blocks if block.measured]
+    text = render(table, "markdown").partition(table.question)[2].lstrip("\n")
+    if told:
+        folded = render(Table(table.title, table.question, blocks=told), "markdown")
+        folded = folded.partition(table.question)[2].strip("\n")
+        text += f"\n<details><summary>{PUBLISHED}</summary>\n\n{folded}\n\n</details>\n"
+    return text
 
 
 class Command(NamedTuple):

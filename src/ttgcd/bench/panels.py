@@ -56,8 +56,16 @@ def has(value: float) -> bool:
 def measured_blocks(table: Table) -> list[Block]:
     """Blocks with a row of ours; all of them when nothing was measured at all."""
     blocks = [block for block in table.blocks if block.lines and "best arm" not in block.title]
-    ours = [b for b in blocks if any(has(c.mean) for line in b.lines for c in line.cells)]
-    return ours or blocks
+    return [block for block in blocks if block.measured] or blocks
+
+
+def shown_blocks(table: Table) -> list[Block]:
+    """What was measured, then what only the paper has: its shape beside ours."""
+    ours = measured_blocks(table)
+    mine = {block.title for block in ours}
+    rest = [b for b in table.blocks if b.title not in mine and "best arm" not in b.title]
+    told = [b for b in rest if any(has(c.paper) for line in b.lines for c in line.cells)]
+    return ours + told
 
 
 def tradeoff_panel(experiment: Experiment, blocks: Sequence[Block]) -> Panel:
@@ -95,13 +103,57 @@ def _value(block: Block, line: Line | None, column: str, measured: bool) -> floa
     return cell.mean if measured else cell.paper
 
 
-def time_panels(table: Table, rows: Sequence[Row], accuracy: Sequence[Row]) -> list[Panel]:
+@dataclass(frozen=True)
+class VariedCurve:
+    """A metric on one benchmark against the number that an experiment varies."""
+
+    block: str
+    series: str  # empty where series that the paper does not tell apart share its figures
+    column: str
+    points: tuple[tuple[float, float], ...]
+    measured: bool
+
+
+def varied_curves(experiment: Experiment, blocks: Sequence[Block]) -> list[VariedCurve]:
+    """Ours by series, and the published figures once."""
+    variants = {v.label: v for v in experiment.variants if v.x is not None}
+    curves = []
+    for block in blocks:
+        for place, column in enumerate(block.columns):
+            told: dict[tuple[tuple[float, float], ...], list[str]] = {}
+            for series in dict.fromkeys(v.series for v in variants.values()):
+                ours, paper = [], []
+                for line in block.lines:
+                    variant = variants.get(line.label)
+                    if variant is not None and variant.series == series and variant.x is not None:
+                        ours.append((variant.x, line.cells[place].mean))
+                        paper.append((variant.x, line.cells[place].paper))
+                points = _drawable(ours)
+                if points:
+                    curves.append(VariedCurve(block.title, series, column, points, True))
+                points = _drawable(paper)
+                if points:
+                    told.setdefault(points, []).append(series)
+            for points, owners in told.items():
+                series = owners[0] if len(owners) == 1 else ""
+                curves.append(VariedCurve(block.title, series, column, points, False))
+    return curves
+
+
+def _drawable(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    return tuple(sorted(point for point in points if has(point[1])))
+
+
+def time_panels(
+    experiment: Experiment, table: Table, rows: Sequence[Row], accuracy: Sequence[Row]
+) -> list[Panel]:
     """Time of a batch against the mean All over all streams of the benchmark.
 
     The time is of one stream, the accuracy of all: ``accuracy`` are the rows of the experiment that
     has them (``accuracy_experiment``). A method without such rows is left out.
     """
     panels = []
+    outside = {v.label for v in experiment.variants if not v.in_paper}
     for block in table.blocks:
         benchmark = block.title
         panel = Panel(f"{benchmark}: All is the mean over its streams")
@@ -115,15 +167,15 @@ def time_panels(table: Table, rows: Sequence[Row], accuracy: Sequence[Row]) -> l
             if has(cell.mean) and mine:
                 mean = mean_all(accuracy, line.label, benchmark, mine[0]["model"])
                 if mean is not None:
-                    panel.points.append(Point(line.label, cell.mean, mean, True, True))
+                    in_paper = base_label(line.label) not in outside
+                    panel.points.append(Point(line.label, cell.mean, mean, True, in_paper))
             told = published.get(line.label, {}).get(column, {}).get("all")
             if has(cell.paper) and told is not None:
                 figure = told[0] if isinstance(told, list) else told
                 panel.points.append(Point(line.label, cell.paper, figure, False, True))
         if panel.points:
             panels.append(panel)
-    measured = [panel for panel in panels if any(point.measured for point in panel.points)]
-    return measured or panels
+    return sorted(panels, key=lambda panel: not any(point.measured for point in panel.points))
 
 
 def mean_all(rows: Sequence[Row], label: str, benchmark: str, model: str) -> float | None:
@@ -143,10 +195,11 @@ def mean_all(rows: Sequence[Row], label: str, benchmark: str, model: str) -> flo
 
 @dataclass(frozen=True)
 class Curve:
-    """All by decile of one stream, a mean over seeds."""
+    """All by decile: of one stream, a mean over seeds, or of a method, a mean over streams too."""
 
-    stream: str
+    name: str
     deciles: list[float]
+    is_mean: bool = False
 
     @property
     def gain(self) -> float:
@@ -155,11 +208,25 @@ class Curve:
         return fmean(self.deciles[half:]) - fmean(self.deciles[:half])
 
 
-def decile_curves(rows: Sequence[Row], benchmark: str, label: str) -> list[Curve]:
-    """One curve a stream, in the order of the rows."""
-    curves = []
-    mine = [r for r in rows if r["benchmark"] == benchmark and r["label"] == label]
-    for stream in dict.fromkeys(r["stream"] for r in mine):
-        parts = [r["deciles"] for r in mine if r["stream"] == stream]
-        curves.append(Curve(stream, [fmean(values) for values in zip(*parts)]))
+def decile_curves(
+    rows: Sequence[Row], benchmark: str, label: str, others: Sequence[str] = ()
+) -> list[Curve]:
+    """One curve a stream of ``label``, in the order of the rows; the mean of every other method."""
+
+    def of(method: str) -> dict[str, list[float]]:
+        found: dict[str, list[list[float]]] = {}
+        for row in rows:
+            if row["benchmark"] == benchmark and row["label"] == method:
+                found.setdefault(row["stream"], []).append(row["deciles"])
+        return {stream: _means(parts) for stream, parts in found.items()}
+
+    curves = [Curve(stream, deciles) for stream, deciles in of(label).items()]
+    for other in others:
+        streams = of(other)
+        if streams:
+            curves.append(Curve(f"{other}, mean", _means(list(streams.values())), True))
     return curves
+
+
+def _means(parts: Sequence[Sequence[float]]) -> list[float]:
+    return [fmean(values) for values in zip(*parts)]

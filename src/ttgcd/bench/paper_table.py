@@ -60,6 +60,11 @@ class Block:
     lines: list[Line]
     lower_is_better: list[bool]
 
+    @property
+    def measured(self) -> bool:
+        """Whether a figure of ours is in it; the paper's alone otherwise."""
+        return any(not math.isnan(cell.mean) for line in self.lines for cell in line.cells)
+
 
 @dataclass
 class Table:
@@ -116,7 +121,8 @@ def _table(experiment: Experiment, rows: list[Row], limit: int | None) -> Table:
         _mark_best(block)
         table.blocks.append(block)
         if experiment.columns == "decile" and columns:
-            table.blocks.append(_by_stream(title, columns, variants[0], rows))
+            parts = [_by_stream(title, columns, variant, rows) for variant in variants]
+            table.blocks += [part for part in parts if part.lines]
         if experiment.best_of_group:
             table.blocks.append(_best_arms(title, lines, published))
     if any(cell.partial for block in table.blocks for line in block.lines for cell in line.cells):
@@ -207,7 +213,7 @@ def _mark_best(block: Block) -> None:
 
 
 def _by_stream(title: str, columns: list[Column], variant: Variant, rows: Sequence[Row]) -> Block:
-    """The first row's deciles stream by stream, and how far the second half is above the first."""
+    """One row's deciles stream by stream, and how far the second half is above the first."""
     halves = Column("2nd - 1st half", HALVES, columns[0].benchmark)
     wanted = [*columns, halves]
     mine = [r for r in rows if r["label"] == variant.label and halves.takes(r)]

@@ -50,6 +50,8 @@ def _answers(line: Line) -> str:
 
 def _grid(block: Block, bold: Callable[[str], str]) -> list[list[str]]:
     """Header and lines as strings: for every column ours, the paper's and the difference."""
+    if not block.measured:
+        return _published_grid(block, bold)
     has_paper = any(not math.isnan(c.paper) for line in block.lines for c in line.cells)
     header = ["method", "answers"]
     for column in block.columns:
@@ -63,6 +65,21 @@ def _grid(block: Block, bold: Callable[[str], str]) -> list[list[str]]:
             if has_paper:
                 texts += [bold(paper) if cell.paper_best else paper, _difference(cell)]
         grid.append(texts)
+    return grid
+
+
+def _published_grid(block: Block, bold: Callable[[str], str]) -> list[list[str]]:
+    """A benchmark on which nothing was measured: the paper's figures alone."""
+    told = [
+        place
+        for place in range(len(block.columns))
+        if any(not math.isnan(line.cells[place].paper) for line in block.lines)
+    ]
+    grid = [["method", "", *(f"{block.columns[place]}, paper" for place in told)]]
+    for line in block.lines:
+        cells = [line.cells[place] for place in told]
+        texts = [bold(_number(c.paper)) if c.paper_best else _number(c.paper) for c in cells]
+        grid.append([line.label, "", *texts])
     return grid
 
 
