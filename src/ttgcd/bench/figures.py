@@ -30,7 +30,7 @@ from ttgcd.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ACROSS = 3  # panels side by side
+ACROSS = 2  # panels side by side: more are too small to read on a page
 LEAST_SPAN = 10.0  # points of accuracy that an axis of curves covers
 PAPER: dict[str, Any] = {"markerfacecolor": "none", "linestyle": "none"}
 PAPER_CURVE = {"markerfacecolor": "none", "alpha": 0.55, "linewidth": 1.0}
@@ -64,7 +64,7 @@ def draw(
     if not panels:
         raise InputError(f"nothing to draw for {experiment.name!r}: no results, nothing published")
     width = 5.2 if len(panels) > 1 else 6.4
-    across = 2 if len(panels) == 4 else min(len(panels), ACROSS)
+    across = min(len(panels), ACROSS)
     down = math.ceil(len(panels) / across)
     figure, axes = pyplot.subplots(
         down, across, figsize=(width * across, 5.2 * down), squeeze=False, layout="constrained"

@@ -96,9 +96,8 @@ def _section(
         parts += [_markdown(table) for table in build_tables(experiment, part)]
         if experiment.columns == "benchmark" and experiment.variants == _main_rows():
             by_stream = replace(experiment, columns="stream", metrics=("all",), published=None)
-            parts += ["<details><summary>All by stream</summary>\n"]
-            parts += [_markdown(table) for table in build_tables(by_stream, part)]
-            parts += ["</details>\n"]
+            streams = "\n".join(_markdown(table) for table in build_tables(by_stream, part))
+            parts.append(_folded("All by stream", streams))
     return "\n".join(parts)
 
 
@@ -114,8 +113,13 @@ def _markdown(table: Table) -> str:
     if told:
         folded = render(Table(table.title, table.question, blocks=told), "markdown")
         folded = folded.partition(table.question)[2].strip("\n")
-        text += f"\n<details><summary>{PUBLISHED}</summary>\n\n{folded}\n\n</details>\n"
+        text += "\n" + _folded(PUBLISHED, folded)
     return text
+
+
+def _folded(title: str, content: str) -> str:
+    """Shown on a click; ``markdown`` is what the documentation's builder needs to read inside."""
+    return f'<details markdown="1"><summary>{title}</summary>\n\n{content.strip()}\n\n</details>\n'
 
 
 class Command(NamedTuple):

@@ -115,7 +115,7 @@ def _table(experiment: Experiment, rows: list[Row], limit: int | None) -> Table:
     variants = _variants(experiment, rows)
     for title, columns in layout(experiment, rows, published):
         lines = [_line(variant, columns, rows, published) for variant in variants]
-        filled = [line for line, v in zip(lines, variants) if _filled(line, v.in_paper)]
+        filled = [line for line, v in zip(lines, variants) if _filled(line, v)]
         lower = [column.metric in LOWER_IS_BETTER for column in columns]
         block = Block(title, [column.title for column in columns], filled, lower)
         _mark_best(block)
@@ -194,10 +194,11 @@ def _cell(column: Column, mine: Sequence[Row], in_column: Sequence[Row]) -> Cell
     )
 
 
-def _filled(line: Line, in_paper: bool) -> bool:
+def _filled(line: Line, variant: Variant) -> bool:
     """Whether a line has something to show; a figure lent to a row of ours is not enough."""
     measured = any(not math.isnan(cell.mean) for cell in line.cells)
-    return measured or (in_paper and any(not math.isnan(cell.paper) for cell in line.cells))
+    own = variant.in_paper and base_label(variant.label) == variant.label
+    return measured or (own and any(not math.isnan(cell.paper) for cell in line.cells))
 
 
 def _mark_best(block: Block) -> None:
