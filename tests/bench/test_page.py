@@ -39,6 +39,16 @@ def test_the_page_holds_table_figure_command_and_finding(results, tmp_path, caps
     assert "**imagenet-c**" not in shown and "| PACT |  | **22.20** |" in folded
 
 
+def test_the_verdict_on_the_optimiser_stands_below_its_rows(results, tmp_path):
+    labels = [variant.label for variant in load_experiment("settle").variants]
+    write(results, "settle", [make_row(label, all_=40.0) for label in labels])
+    text = write_page(results, tmp_path / "docs.md").read_text()
+    assert "raises All (paper: +5.91)" in text and "verdict: undecided" in text
+    write(results, "settle", [make_row(label) for label in labels[1:]])
+    text = write_page(results, tmp_path / "docs.md").read_text()
+    assert "settle is not complete: no row of no re-alignment" in text
+
+
 def test_rows_of_another_limit_have_their_own_table_and_figure(results, tmp_path):
     rows = [make_row("PACT"), make_row("PACT", limit=50, run_id="short", all_=12.5)]
     write(results, "main", rows)

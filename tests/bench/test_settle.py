@@ -40,6 +40,14 @@ def test_equal_fits_do_not_decide():
     assert "undecided" in judge(SETTLE, rows(PAPER, PAPER)).text()
 
 
+def test_who_fits_more_but_few_of_the_facts_does_not_win():
+    flat = {"lr 0.001": 29.0, "lr 0.01": 29.2, "lr 0.03": 29.1, "continual": 29.1}
+    steep = {**flat, "lr 0.03": 20.0}
+    verdict = judge(SETTLE, rows(flat, steep, model="mini"))
+    counts = {name: sum(fact.fits for fact in facts) for name, facts in verdict.facts.items()}
+    assert counts == {"sgd": 1, "adam": 0} and verdict.optimiser is None
+
+
 def test_another_model_or_fewer_streams_compare_shapes_only():
     for verdict in (
         judge(SETTLE, rows(WEAK, PAPER, model="mini")),

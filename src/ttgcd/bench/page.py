@@ -16,6 +16,7 @@ from ttgcd.bench.paper_table import Table, build_tables, comparable
 from ttgcd.bench.render import render
 from ttgcd.bench.results import Row, accuracy_rows, read_results
 from ttgcd.bench.selection import read_selection
+from ttgcd.bench.settle import judge
 from ttgcd.errors import InputError
 
 # All methods; the ablations come after.
@@ -94,11 +95,21 @@ def _section(
             draw(experiment, part, file, accuracy_rows(results))
             parts.append(f"![{experiment.title}](img/{file.name})\n")
         parts += [_markdown(table) for table in build_tables(experiment, part)]
+        if experiment.name == "settle":
+            parts.append(_verdict(experiment, part))
         if experiment.columns == "benchmark" and experiment.variants == _main_rows():
             by_stream = replace(experiment, columns="stream", metrics=("all",), published=None)
             streams = "\n".join(_markdown(table) for table in build_tables(by_stream, part))
             parts.append(_folded("All by stream", streams))
     return "\n".join(parts)
+
+
+def _verdict(experiment: Experiment, rows: Sequence[Row]) -> str:
+    try:
+        text = judge(experiment, rows).text()
+    except InputError as error:  # not every run that it needs is there
+        text = str(error)
+    return f"What `ttgcd bench settle` prints of these rows:\n\n```text\n{text}\n```\n"
 
 
 def _main_rows() -> Sequence[object]:

@@ -89,9 +89,11 @@ def judge(experiment: Experiment, rows: Sequence[Row]) -> Verdict:
     facts = {name: _facts(name, mean, comparable) for name in OPTIMISERS}
     counts = {name: sum(fact.fits for fact in facts[name]) for name in OPTIMISERS}
     first, second = sorted(counts, key=lambda name: -counts[name])
+    # One fact of three by a hair is no verdict: the winner must fit most of them.
+    decides = counts[first] > max(counts[second], len(facts[first]) / 2)
     streams = sorted({stream for stream, _ in shared})
     on = f"{last['benchmark']} ({', '.join(streams)}) with {last['model']}"
-    return Verdict(facts, first if counts[first] > counts[second] else None, on, comparable)
+    return Verdict(facts, first if decides else None, on, comparable)
 
 
 def _facts(name: str, mean: dict[str, float], comparable: bool) -> list[Fact]:
