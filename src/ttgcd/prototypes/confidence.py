@@ -207,6 +207,10 @@ class Confidence:
         known, as_known, as_novel = self.facts.signs(features, given, inside)
         return np.where(known, for_known(as_known), for_novel(as_novel)).astype(np.float32)
 
+    def knows(self, categories: np.ndarray) -> np.ndarray:
+        """Whether the facts are of these categories too: others are judged as any would be."""
+        return np.isin(self._columns(categories), self.facts.ids)
+
     def _columns(self, categories: np.ndarray) -> np.ndarray:
         """Ids in which the named categories follow the known ones, and all others those."""
         if not self._named:

@@ -24,6 +24,7 @@ from ttgcd.service.early import EarlyBatches
 from ttgcd.service.ends import Ends
 from ttgcd.service.events import Events
 from ttgcd.service.rows import LiveRows
+from ttgcd.service.sureness import Sureness
 from ttgcd.storage.state import State
 from ttgcd.streams.base import Batch
 from ttgcd.vlm.encoder import Encoder
@@ -88,6 +89,7 @@ class Learner(Caller):
             method, task, (rows, self.features), batch_size=batch_size, caller=self,
             store=self.features,
         )  # fmt: skip
+        self._sureness = Sureness(self)
         self._go_on()
         self._thread = threading.Thread(target=self._run, name="ttgcd-learn", daemon=True)
 
@@ -136,6 +138,11 @@ class Learner(Caller):
             self.failed = f"{type(error).__name__}: {error}"
             self.events.say("failed", error=self.failed)
 
+    @property
+    def warmed_up(self) -> bool:
+        """Whether the method answers by what it has learned, not from the texts alone."""
+        return bool(getattr(self.method, "begun", True))
+
     def _at_end(self, index: int) -> bool:
         """Whether the method has come to the next end of the stream."""
         return len(self.ends) > self.ended and self.ends[self.ended] == index
@@ -160,6 +167,10 @@ class Learner(Caller):
             self._owe(batch)
         self.next, self.ended, self.phase = end, self.ended + over, None
         self.moved = time.monotonic()
+        if over:
+            self._sureness.settle()
+        elif self.warmed_up:
+            self._sureness.look()
         self._answered(0 if over else begin, end)
         if over or time.monotonic() - self._saved >= self._every:
             self.save()
@@ -306,5 +317,6 @@ class Learner(Caller):
             self._wake.notify()
         self._thread.join()
         self._early.stop()
+        self._sureness.stop()
         if self.failed is None:
             self.save()

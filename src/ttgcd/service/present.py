@@ -26,7 +26,8 @@ from ttgcd.service.schemas import (
 from ttgcd.service.views import View
 
 _STEPS = 60
-DOUBTFUL = 0.15
+#: Answers that are less likely right than wrong.
+DOUBTFUL = 0.5
 
 
 def rows_of(stream: LiveStream, view: View, indexes: Sequence[int]) -> list[Row]:
@@ -76,7 +77,7 @@ def stream_info(stream: LiveStream) -> StreamInfo:
         finished=learner.finished,
         waiting=stream.waiting,
         warmup=warmup,
-        warmed_up=bool(getattr(method, "begun", True)),
+        warmed_up=learner.warmed_up,
         progress=None if progress is None else Progress(**progress),
         failed=learner.failed,
         known=stream.n_known,

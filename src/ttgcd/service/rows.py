@@ -1,6 +1,6 @@
 """What every image of a stream has been answered, as columns in memory.
 
-About sixty bytes a row. A row has the sequence number of its last change, so that a client that
+Some seventy bytes a row. A row has the sequence number of its last change, so that a client that
 knows a number can ask for everything that came after it and never misses a revision.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from ttgcd.engines.table import resolve_aliases
 from ttgcd.methods.answer import Answer, Merged
+from ttgcd.prototypes.confidence import Confidence
 from ttgcd.storage.state import State
 from ttgcd.streams.base import Batch
 
@@ -30,7 +31,9 @@ _COLUMNS: dict[str, Any] = {
     "final": np.bool_,
     "outdated": np.bool_,  # predicted by an encoder that has been replaced since
     "changed": np.int64,
+    "sure": np.float32,  # how likely the answer is right; NaN: not judged yet
 }
+_EMPTY = {"category": UNANSWERED, "first": UNANSWERED, "shown": UNANSWERED, "sure": np.nan}
 _SAID = ("category", "score", "margin", "novelty", "final")
 
 
@@ -47,6 +50,7 @@ class LiveRows:
         self.owners: dict[int, int] = {}
         self._rows = {name: np.zeros(0, dtype) for name, dtype in _COLUMNS.items()}
         self._widest = (0, 0.0)
+        self._judge: Confidence | None = None
         # Of a process that starts later all numbers are higher: a client's cursor stays good.
         self.sequence = int(time.time() * 1000) << 10
 
@@ -59,8 +63,8 @@ class LiveRows:
             if count > have:
                 more = max(count, 2 * have, 1024) - have
                 for name, column in self._rows.items():
-                    fill = UNANSWERED if name in ("category", "first", "shown") else 0
-                    self._rows[name] = np.concatenate([column, np.full(more, fill, column.dtype)])
+                    empty = np.full(more, _EMPTY.get(name, 0), column.dtype)
+                    self._rows[name] = np.concatenate([column, empty])
             self.count = max(self.count, count)
 
     def write(self, batch: Batch | None, rows: Answer) -> None:
@@ -102,8 +106,47 @@ class LiveRows:
         for name in _SAID:
             self._rows[name][index] = getattr(rows, name)
         self._rows["outdated"][index] = False
+        self._rows["sure"][index] = self._sure(rows.category, rows.features, inside=False)
         self._touch(index)
         self._show(index)
+
+    # -- how sure -----------------------------------------------------------------------------
+
+    def _sure(
+        self, category: np.ndarray, features: np.ndarray | None, inside: bool
+    ) -> np.ndarray | float:
+        """NaN for what cannot be judged by the present facts."""
+        if self._judge is None or features is None:
+            return np.nan
+        category = resolve_aliases(category, self.aliases)
+        sure = self._judge(features, category, inside)
+        return np.where(self._judge.knows(category), sure, np.nan)
+
+    def judged_by(self, judge: Confidence) -> None:
+        """Who judges answers from now on."""
+        with self.lock:
+            self._judge = judge
+
+    def judge(self, index: np.ndarray, features: np.ndarray) -> None:
+        """Judge the answers of rows that are part of the stream."""
+        with self.lock:
+            category = self._rows["category"][index]
+            self._rows["sure"][index] = self._sure(category, features, inside=True)
+            self.version += 1
+
+    def answered(self) -> int:
+        """How many rows from the first on the session has answered."""
+        with self.lock:
+            rows = slice(0, self.count)
+            open_rows = ~self._rows["learned"][rows] | (self._rows["category"][rows] == UNANSWERED)
+            return int(open_rows.argmax()) if open_rows.any() else self.count
+
+    def unjudged(self) -> np.ndarray:
+        """Rows that the session has answered and nobody has judged since, in order."""
+        with self.lock:
+            return np.flatnonzero(np.isnan(self._rows["sure"][: self.answered()]))
+
+    # -- showing ------------------------------------------------------------------------------
 
     def _show(self, index: np.ndarray) -> None:
         category = self._rows["category"][index]
@@ -158,18 +201,19 @@ class LiveRows:
             return {name: column[index].tolist() for name, column in self._rows.items()}
 
     def confidence(self, index: np.ndarray | None = None) -> np.ndarray:
-        """How sure each answer is, 0 to 1: the gap between the best known and the best novel
-        category, relative to the gap that 95% of the rows stay below; the margin of the text for a
-        row whose answer came from the text alone."""
+        """How sure each answer is, 0 to 1: the probability that it is right, where it has been
+        judged. Before that the gap between the best known and the best novel category, relative to
+        the gap that 95% of the rows stay below; the margin of the text for a row whose answer came
+        from the text alone."""
         with self.lock:
             rows = np.arange(self.count) if index is None else index
-            novelty, score, margin = (
-                self._rows[name][rows] for name in ("novelty", "score", "margin")
+            novelty, score, margin, judged = (
+                self._rows[name][rows] for name in ("novelty", "score", "margin", "sure")
             )
             widest = self._widest_gap()
         text_only = np.abs(novelty + score) < 1e-6
         sure = np.where(text_only | (widest <= 0), margin, np.abs(novelty) / max(widest, 1e-9))
-        return np.clip(sure, 0.0, 1.0).astype(np.float32)
+        return np.where(np.isnan(judged), np.clip(sure, 0.0, 1.0), judged).astype(np.float32)
 
     def _widest_gap(self) -> float:
         """Looked up again only when the rows have grown by a twentieth."""
@@ -194,10 +238,13 @@ class LiveRows:
 
     def load(self, state: State) -> None:
         with self.lock:
-            self._rows = {
-                name: np.array(state.arrays[name], dtype) for name, dtype in _COLUMNS.items()
+            count = len(state.arrays["category"])
+            empty = {name: np.full(count, value) for name, value in _EMPTY.items()}
+            self._rows = {  # an earlier version did not keep all of them
+                name: np.array(state.arrays.get(name, empty.get(name)), dtype)
+                for name, dtype in _COLUMNS.items()
             }
-            self.count = len(self._rows["category"])
+            self.count = count
             self.batches = state.values["batches"]
             self.aliases = {int(merged): int(into) for merged, into in state.values["aliases"]}
             self.version += 1

@@ -97,7 +97,8 @@ class SentImages(Strict):
 
 
 class Row(BaseModel):
-    """An image and its answer. While ``provisional`` it may still be revised by the method."""
+    """An image and its answer. While ``provisional`` it may still be revised by the method;
+    ``confidence`` is how likely it is right, 0 to 1, and follows the stream as it grows."""
 
     index: int
     id: str
