@@ -9,8 +9,11 @@ import io
 import os
 import shutil
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -131,16 +134,25 @@ class FeatureFile:
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Unit features of a range of samples."""
+        self._flush()
+        with open(self.path, "rb") as file:
+            return _unit(self._stretch(file, start, min(stop, self.count)))
+
+    def at(self, places: np.ndarray) -> np.ndarray:
+        """Unit features of samples at any places."""
         assert self.dim is not None
         self._flush()
-        stop = min(stop, self.count)
-        width = self.dim * _DTYPE.itemsize
         with open(self.path, "rb") as file:
-            file.seek(_HEADER + start * width)
-            data = file.read((stop - start) * width)
+            return _unit(_gathered(places, self.dim, partial(self._stretch, file)))
+
+    def _stretch(self, file: IO[bytes], start: int, stop: int) -> np.ndarray:
+        assert self.dim is not None
+        width = self.dim * _DTYPE.itemsize
+        file.seek(_HEADER + start * width)
+        data = file.read((stop - start) * width)
         if len(data) != (stop - start) * width:
             raise InputError(f"{str(self.path)!r} has become shorter: start again")
-        return _unit(np.frombuffer(data, _DTYPE).reshape(-1, self.dim))
+        return np.frombuffer(data, _DTYPE).reshape(-1, self.dim)
 
     def finish(self, path: Path) -> None:
         """Put the whole as an ``.npy`` file at ``path``; it can be done again."""
@@ -196,19 +208,8 @@ class KeptFeatures:
         if isinstance(rows, slice):
             start, stop, step = rows.indices(len(self))
             return self._read(start, max(start, stop))[::step]
-        wanted = np.asarray(rows, np.int64)
-        found = np.empty((len(wanted), self.shape[1]), _DTYPE)
-        # Whole stretches are read at once: positions next to each other are the usual case.
-        order = np.argsort(wanted, kind="stable")
-        ordered = wanted[order]
-        breaks = np.flatnonzero(np.diff(ordered) > 1) + 1
         with open(self.path, "rb", buffering=0) as file:
-            for begin, end in zip([0, *breaks], [*breaks, len(ordered)]):
-                if begin < end:
-                    first, last = int(ordered[begin]), int(ordered[end - 1])
-                    stretch = self._rows(file, first, last + 1)
-                    found[order[begin:end]] = stretch[ordered[begin:end] - first]
-        return found
+            return _gathered(rows, self.shape[1], lambda first, end: self._rows(file, first, end))
 
     def _read(self, start: int, stop: int) -> np.ndarray:
         with open(self.path, "rb", buffering=0) as file:
@@ -222,6 +223,22 @@ class KeptFeatures:
         while len(room) and (count := file.readinto(room)):
             room = room[count:]
         return np.frombuffer(data, _DTYPE, len(data) // _DTYPE.itemsize).reshape(-1, self.shape[1])
+
+
+def _gathered(
+    places: np.ndarray, dim: int, stretch: Callable[[int, int], np.ndarray]
+) -> np.ndarray:
+    """Rows at any places. Neighbours, which are the usual case, are read together."""
+    wanted = np.asarray(places, np.int64)
+    found = np.empty((len(wanted), dim), _DTYPE)
+    order = np.argsort(wanted, kind="stable")
+    ordered = wanted[order]
+    breaks = np.flatnonzero(np.diff(ordered) > 1) + 1
+    for begin, end in zip([0, *breaks], [*breaks, len(ordered)]):
+        if begin < end:
+            first, last = int(ordered[begin]), int(ordered[end - 1])
+            found[order[begin:end]] = stretch(first, last + 1)[ordered[begin:end] - first]
+    return found
 
 
 def _put_beside(path: Path, place: Path) -> None:

@@ -37,8 +37,7 @@ class Maps:
             if not count <= rows < 1.25 * count or norms != stream.encoder.fingerprint:
                 norms = stream.encoder.fingerprint
                 index = np.unique(np.linspace(0, rows - 1, min(rows, MOST_POINTS)).astype(int))
-                features = np.concatenate([file.read(i, i + 1) for i in index.tolist()])
-                points, name = layout(features, stream.settings.seed)
+                points, name = layout(file.at(index), stream.settings.seed)
                 self._drawn[str(stream.folder)] = (rows, norms, index, points, name)
         shown = stream.rows.column("shown")
         return Map(

@@ -43,7 +43,7 @@ class Names:
             if words and novel:
                 embeddings = text_anchors(stream.vlm, words, stream.task.templates)
                 some = np.linspace(0, learned - 1, min(learned, MOST_SAMPLES)).astype(np.int64)
-                features = stream.learner.features.read(0, learned)[some]
+                features = stream.learner.features.at(some)
                 self._found = name_groups(
                     features,
                     category[some],

@@ -57,15 +57,20 @@ class Sureness:
             pass
 
     def _run(self) -> None:
-        while True:
-            with self._state:
-                if not self._wanted or self._stopped:
-                    self._running = False
-                    return
-                self._wanted = False
-            with self._lock:
-                if not self._stopped:
-                    self._catch_up()
+        try:
+            while self._next():
+                with self._lock:
+                    if not self._stopped:
+                        self._catch_up()
+        except BaseException:  # seen in the log; the next look tries again
+            self._running = False
+            raise
+
+    def _next(self) -> bool:
+        with self._state:
+            self._running = self._wanted and not self._stopped
+            self._wanted = False
+            return self._running
 
     def _catch_up(self) -> None:
         answered = self._learner.rows.answered()
@@ -80,7 +85,7 @@ class Sureness:
         open_rows = rows.unjudged()
         for begin in range(0, len(open_rows), _AT_ONCE):
             some = open_rows[begin : begin + _AT_ONCE]
-            rows.judge(some, self._features(some))
+            rows.judge(some, self._learner.features.at(some))
         return not len(rows.unjudged())
 
     def _judge(self, answered: int) -> None:
@@ -92,7 +97,7 @@ class Sureness:
         category = resolve_aliases(rows.column("category")[:answered], rows.aliases)
         rows.judged_by(
             Confidence(
-                self._features(some),
+                self._learner.features.at(some),
                 category[some],
                 task.anchors,
                 shipped(self._learner.method.name),
@@ -101,14 +106,4 @@ class Sureness:
         self._at = answered
         for begin in range(0, answered, _AT_ONCE):
             index = np.arange(begin, min(begin + _AT_ONCE, answered))
-            rows.judge(index, self._features(index))
-
-    def _features(self, index: np.ndarray) -> np.ndarray:
-        """Features of some rows, which are in order."""
-        file = self._learner.features
-        parts = []
-        for first in range(int(index[0]), int(index[-1]) + 1, _AT_ONCE):
-            here = index[(index >= first) & (index < first + _AT_ONCE)]
-            if len(here):
-                parts.append(file.read(first, min(first + _AT_ONCE, file.count))[here - first])
-        return np.concatenate(parts)
+            rows.judge(index, self._learner.features.at(index))
