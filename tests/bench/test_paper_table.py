@@ -157,6 +157,17 @@ def test_estimates_are_told():
     assert "cifar10-c: estimated L = 7.0 (mean over streams), true 5, published 5" in text
 
 
+def test_a_row_that_was_measured_with_other_options_alone_takes_the_place_of_its_default():
+    main = load_experiment("main")
+    text = render(build_tables(main, [make_row("TENT++ [lr 0.0003]")])[0])
+    mine, told = text.split("cifar100-c")
+    assert "TENT++ [lr 0.0003]" in mine and "TENT++  " not in mine.replace("BATCLIP++", "")
+    assert "TENT++ [" not in told and "TENT++  " in told, "the paper's figures stand there once"
+    both = [make_row("TENT++ [lr 0.0003]"), make_row("TENT++")]
+    mine = render(build_tables(main, both)[0]).split("cifar100-c")[0].replace("BATCLIP++", "")
+    assert mine.count("TENT++") == 2
+
+
 def test_a_metric_that_is_not_defined_leaves_an_empty_cell():
     row = make_row(metrics={"all": 10.0, "known": 10.0, "novel": None})
     assert math.isnan(cell(build_tables(MAIN, [row])[0], "cifar10-c", "PACT", "Novel").mean)

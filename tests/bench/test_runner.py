@@ -153,6 +153,23 @@ def test_a_limit_takes_the_same_images_for_every_seed(go, model):
     assert {row["limit"] for row in rows} == {25}
 
 
+def test_the_default_method_may_count_for_itself_where_the_others_get_an_estimate(
+    go, model, capsys
+):
+    given, counting = "Scout", "Scout (counting; revised at the end)"
+    experiment = chosen(model, "estimated_l", methods=[given, counting], streams=["fog"])
+    _, rows = go(experiment)
+    told = {row["label"]: row for row in rows}
+    assert told[given]["novel"] == "estimated" and told[given]["novel_given"] >= 1
+    found = told[counting]
+    assert found["novel"] == "counted" and found["novel_given"] is None
+    assert found["novel_found"] == found["health"]["novel"] and found["answers"] == "end"
+    assert main(["bench", "table", "estimated_l", "--results", str(go.out)]) == 0
+    text = capsys.readouterr().out
+    assert text.count("cifar10-c\n---------") == 1, "both stand in one table"
+    assert f"L counted by the method = {found['novel_found']:.1f} (mean over streams)" in text
+
+
 def test_an_estimated_number_of_classes_is_shared_by_the_methods(go, model):
     experiment = chosen(model, "estimated_l", methods=["kmeans", "zero-shot+kmeans"])
     _, rows = go(experiment)

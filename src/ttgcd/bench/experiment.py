@@ -21,7 +21,7 @@ class Variant:
     """One row of a table: a method under a configuration.
 
     ``published`` is the row's name among the published figures; ``x`` and ``series`` place it in a
-    figure.
+    figure. ``novel`` is "counted" where the method is to find L itself, whatever the others get.
     """
 
     label: str
@@ -31,6 +31,7 @@ class Variant:
     published: str = ""
     x: float | None = None
     series: str = ""
+    novel: str = ""
 
     @property
     def in_paper(self) -> bool:
@@ -107,6 +108,11 @@ class Experiment:
         named = {t.name: len(t.streams) for t in self.targets if not isinstance(t.streams, str)}
         return named.get(benchmark, next(iter(named.values()), None))
 
+    def novel_of(self, label: str) -> str:
+        """Where the method of a row has L from."""
+        own = {variant.label: variant.novel for variant in self.variants}
+        return own.get(label) or self.novel
+
     def paper_rows(self) -> Experiment:
         """The experiment without the rows that the paper does not have."""
         rows = tuple(variant for variant in self.variants if variant.in_paper)
@@ -157,10 +163,10 @@ def load_experiment(name: str) -> Experiment:
     given = json.loads(path.read_text(encoding="utf-8"))
     variants = given.pop("variants")
     targets = [_target(entry) for entry in given.pop("benchmarks")]
-    if isinstance(variants, str):  # the rows of another experiment
-        rows = load_experiment(variants).variants
-    else:
-        rows = tuple(_variant(entry) for entry in variants)
+    rows: tuple[Variant, ...] = ()
+    if isinstance(variants, str):  # the rows of another experiment, and perhaps some more
+        rows, variants = load_experiment(variants).variants, given.pop("more", ())
+    rows += tuple(_variant(entry) for entry in variants)
     for key in ("models", "seeds", "metrics"):
         given[key] = tuple(given[key])
     return Experiment(name=name, targets=tuple(targets), variants=rows, **given)

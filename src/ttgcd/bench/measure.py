@@ -141,6 +141,8 @@ class Bench:
         n_known = len(benchmark.known)
         if job.novel == "given":
             novel = len(benchmark.novel)
+        elif job.novel == "counted":
+            novel = None
         elif novel is None:
             novel = self.estimate(job, source, vlm, n_known)
         task = Task(
@@ -173,6 +175,7 @@ class Bench:
         warmup_gb = _gigabytes(clock.warmup_bytes, source)
         peak = max(stream_gb or 0.0, warmup_gb or 0.0)
         true = labels[result.positions]
+        health = method.health()
         novelty = result.novelty if np.ptp(result.novelty) > 0 else None
         scores = score_stream(result.category, true, n_known, novelty)
         parts = accuracy_by_part(result.category, true, n_known, PARTS)
@@ -204,6 +207,7 @@ class Bench:
             "known_classes": n_known,
             "novel_classes": len(benchmark.novel),
             "novel_given": novel,
+            "novel_found": health.get("novel", method.n_novel),  # without what was given up
             "streams": len(benchmark.beside(job.stream)),
             "rejected": len(stream.rejected),
             "warmup": config.get("warmup"),
@@ -223,7 +227,7 @@ class Bench:
             "fingerprint": vlm.fingerprint,
             "data": fingerprint,
             "data_notes": list(benchmark.notes),
-            "health": method.health(),
+            "health": health,
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
         }
 

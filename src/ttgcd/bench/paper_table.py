@@ -63,7 +63,7 @@ class Block:
     @property
     def measured(self) -> bool:
         """Whether a figure of ours is in it; the paper's alone otherwise."""
-        return any(not math.isnan(cell.mean) for line in self.lines for cell in line.cells)
+        return any(map(_measured, self.lines))
 
 
 @dataclass
@@ -101,7 +101,8 @@ def comparable(experiment: Experiment, rows: Sequence[Row]) -> list[list[Row]]:
     for row in rows:
         model = "" if row["model"] in own else row["model"]
         options = describe(row["options"])
-        options += "" if row["novel"] == experiment.novel else row["novel"]
+        expected = experiment.novel_of(base_label(row["label"]))
+        options += "" if row["novel"] == expected else row["novel"]
         options = f"{row['benchmark']}: {options}" if options else ""
         kinds.setdefault((model, row["limit"] or 0, options), []).append(row)
     return [kinds[kind] for kind in sorted(kinds)]
@@ -116,6 +117,7 @@ def _table(experiment: Experiment, rows: list[Row], limit: int | None) -> Table:
     for title, columns in layout(experiment, rows, published):
         lines = [_line(variant, columns, rows, published) for variant in variants]
         filled = [line for line, v in zip(lines, variants) if _filled(line, v)]
+        filled = [line for line in filled if not _replaced(line, filled)]
         lower = [column.metric in LOWER_IS_BETTER for column in columns]
         block = Block(title, [column.title for column in columns], filled, lower)
         _mark_best(block)
@@ -196,9 +198,18 @@ def _cell(column: Column, mine: Sequence[Row], in_column: Sequence[Row]) -> Cell
 
 def _filled(line: Line, variant: Variant) -> bool:
     """Whether a line has something to show; a figure lent to a row of ours is not enough."""
-    measured = any(not math.isnan(cell.mean) for cell in line.cells)
     own = variant.in_paper and base_label(variant.label) == variant.label
-    return measured or (own and any(not math.isnan(cell.paper) for cell in line.cells))
+    return _measured(line) or (own and any(not math.isnan(cell.paper) for cell in line.cells))
+
+
+def _replaced(line: Line, lines: Sequence[Line]) -> bool:
+    """Whether a row was not measured as it is but with other options, which say the paper's too."""
+    twins = [x for x in lines if base_label(x.label) == line.label and x is not line]
+    return not _measured(line) and any(map(_measured, twins))
+
+
+def _measured(line: Line) -> bool:
+    return any(not math.isnan(cell.mean) for cell in line.cells)
 
 
 def _mark_best(block: Block) -> None:
@@ -282,7 +293,16 @@ def _notes(published: dict[str, Any], rows: Sequence[Row]) -> list[str]:
     rejected = sum(row["rejected"] for row in rows)
     if rejected:
         notes.append(f"{rejected} unreadable images were left out over all rows")
-    estimated = [row for row in rows if row["novel"] != "given"]
+    for name in in_order(row["benchmark"] for row in rows if row["novel"] == "counted"):
+        found = {
+            row["stream"]: row["novel_found"]
+            for row in rows
+            if row["benchmark"] == name and row["novel"] == "counted"
+        }
+        notes.append(
+            f"{name}: L counted by the method = {fmean(found.values()):.1f} (mean over streams)"
+        )
+    estimated = [row for row in rows if row["novel"] not in ("given", "counted")]
     for name in in_order(row["benchmark"] for row in estimated):
         here = {row["stream"]: row for row in estimated if row["benchmark"] == name}
         mean = fmean(row["novel_given"] for row in here.values())

@@ -82,7 +82,7 @@ def plan(experiment: Experiment, settings: Settings, say: Say) -> list[Job]:
                         method=variant.method,
                         model=model,
                         seed=seed,
-                        novel=experiment.novel,
+                        novel=variant.novel or experiment.novel,
                         limit=settings.limit,
                         batch_size=settings.batch_size,
                         config=configs[variant.label],
