@@ -37,6 +37,18 @@ def test_first_means_ahead_of_a_baseline_at_its_selected_setting_too():
     assert verdicts("main", one_short + rows("main", {"TENT++ [lr 0.0003]": 10.0})) == {}
 
 
+def test_a_row_with_fewer_seeds_than_its_twin_does_not_shorten_the_comparison():
+    tuned = {v.label for v in load_experiment("main").variants if v.in_paper} - {"PACT"}
+    selected = [
+        make_row(f"{label} [lr 1]", seed=seed, all_=40.0) for label in tuned for seed in (0, 1)
+    ]
+    pact = [make_row("PACT", seed=seed, all_=50.0 + 2 * seed) for seed in (0, 1)]
+    defaults = rows("main", {label: 45.0 for label in tuned})  # seed 0 alone
+    (every, _) = examine("main", [*pact, *selected, *defaults])
+    assert every.figures == "cifar10-c: PACT 51.0, " + every.figures.rpartition(", ")[2]
+    assert every.figures.endswith("[lr 1] 40.0")
+
+
 def test_first_is_not_claimed_before_all_baselines_are_there():
     assert verdicts("main", rows("main", {"PACT": 50.0, "TENT++": 40.0})) == {}
     beaten = rows("main", {"PACT": 50.0, "TENT++": 51.0})

@@ -38,6 +38,10 @@ class Evidence:
         parts = [row["deciles"] for row in self.rows if row["label"] == label]
         return [fmean(values) for values in zip(*parts)]
 
+    def measured(self, label: str) -> int:
+        """On how many streams, with how many seeds."""
+        return len({(row["stream"], row["seed"]) for row in self.rows if row["label"] == label})
+
     def labels(self) -> list[str]:
         return list(dict.fromkeys(row["label"] for row in self.rows))
 
@@ -66,11 +70,24 @@ def _baselines() -> list[str]:
     return [v.label for v in load_experiment("main").variants if v.in_paper and v.label != "PACT"]
 
 
+def _most_measured(evidence: Evidence) -> list[str]:
+    """The rows of every baseline, as it is and at the arm that a sweep selected for it. Where one
+    was measured on more streams and seeds than the other, that one: a comparison is made on what
+    all of its rows have."""
+    rows = {label: evidence.measured(label) for label in evidence.labels()}
+    found = []
+    for baseline in _baselines():
+        mine = [label for label in rows if base_label(label) == baseline]
+        most = max((rows[label] for label in mine), default=0)
+        found += [label for label in mine if rows[label] == most]
+    return found
+
+
 def _first(metric: str) -> Judge:
-    """Against every row of a baseline: as it is, and at the arm that a sweep selected for it."""
+    """Against every row of a baseline that was measured as widely as its others."""
 
     def judge(evidence: Evidence) -> Judged | None:
-        there = [label for label in evidence.labels() if base_label(label) in _baselines()]
+        there = _most_measured(evidence)
         means = evidence.means(["PACT", *there], metric) if there else None
         if means is None:
             return None

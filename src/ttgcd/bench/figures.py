@@ -19,6 +19,7 @@ from ttgcd.bench.panels import (
     has,
     measured_blocks,
     shown_blocks,
+    shown_labels,
     time_panels,
     tradeoff_panel,
     varied_curves,
@@ -156,7 +157,7 @@ def _tradeoff(axis: Axes, experiment: Experiment, panel: Panel) -> None:
             style: dict[str, Any] = {"linestyle": "--", "linewidth": 0.8, "color": colour}
             axis.axvline(best[0], **style, label=f"best baseline, {who}")
             axis.axhline(best[1], **style)
-    _finish(axis, f"{panel.title} (open: published)", "Known (%)", "Novel (%)")
+    _finish(axis, panel.title + " (open: published)" * panel.published, "Known (%)", "Novel (%)")
 
 
 def _scatter(axis: Axes, experiment: Experiment, panel: Panel) -> None:
@@ -190,6 +191,8 @@ def _bars(axis: Axes, experiment: Experiment, block: Block) -> None:
     place = block.columns.index("All")
     lines = [line for line in block.lines if has(line.cells[place].mean)]
     lines = lines or [line for line in block.lines if has(line.cells[place].paper)]
+    shown = shown_labels(line.label for line in lines)
+    lines = [line for line in lines if line.label in shown]
     published = any(has(line.cells[place].paper) for line in lines)
     away = 0.2 if block.measured and published else 0.0
     for y, line in enumerate(lines):
@@ -270,8 +273,7 @@ def _time(axis: Axes, experiment: Experiment, panel: Panel) -> None:
     axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.xaxis.set_major_formatter("{x:g}")
     axis.minorticks_off()
-    published = any(not point.measured for point in panel.points)
-    title = panel.title + " (open: published, H100)" * published
+    title = panel.title + " (open: published, H100)" * panel.published
     _finish(axis, title, "ms per batch of 128", "All (%)")
 
 

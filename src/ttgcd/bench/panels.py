@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
@@ -39,6 +39,11 @@ class Panel:
     title: str
     points: list[Point] = field(default_factory=list)
 
+    @property
+    def published(self) -> bool:
+        """Whether a published figure is among them."""
+        return any(not point.measured for point in self.points)
+
     def best(self, measured: bool) -> tuple[float, float] | None:
         """The dashed lines of the paper's trade-off figure: the seven baselines, PACT apart."""
         rivals = [
@@ -68,20 +73,23 @@ def shown_blocks(table: Table) -> list[Block]:
     return ours + told
 
 
+def shown_labels(labels: Iterable[str]) -> list[str]:
+    """Without rows beside which one with other options stands, as a baseline's selected arm does:
+    a figure shows that in their place."""
+    every = list(dict.fromkeys(labels))
+    replaced = {base_label(label) for label in every if base_label(label) != label}
+    return [label for label in every if label not in replaced]
+
+
 def tradeoff_panel(experiment: Experiment, blocks: Sequence[Block]) -> Panel:
     """Known against Novel, the mean over the benchmarks: one point a method.
 
-    A method that some of the benchmarks lack has no mean to show. Where a row with other options
-    stands beside its default, as a baseline's selected arm does, it is shown in its place.
+    A method that some of the benchmarks lack has no mean to show.
     """
     names = ", ".join(block.title for block in blocks)
     panel = Panel(f"mean over {names}" if len(blocks) > 1 else names)
     outside = {v.label for v in experiment.variants if not v.in_paper}
-    labels = dict.fromkeys(line.label for block in blocks for line in block.lines)
-    replaced = {base_label(label) for label in labels if base_label(label) != label}
-    for label in labels:
-        if label in replaced:
-            continue
+    for label in shown_labels(line.label for block in blocks for line in block.lines):
         in_paper = base_label(label) not in outside
         lines = [_line(block, label) for block in blocks]
         for measured in (True, False):
