@@ -113,25 +113,29 @@ class LiveRows:
     # -- how sure -----------------------------------------------------------------------------
 
     def _sure(
-        self, category: np.ndarray, features: np.ndarray | None, inside: bool
+        self, category: np.ndarray, features: np.ndarray | None, inside: bool, strict: bool = True
     ) -> np.ndarray | float:
         """NaN for what cannot be judged by the present facts."""
         if self._judge is None or features is None:
             return np.nan
         category = resolve_aliases(category, self.aliases)
         sure = self._judge(features, category, inside)
-        return np.where(self._judge.knows(category), sure, np.nan)
+        return np.where(self._judge.knows(category), sure, np.nan) if strict else sure
 
     def judged_by(self, judge: Confidence) -> None:
         """Who judges answers from now on."""
         with self.lock:
             self._judge = judge
 
-    def judge(self, index: np.ndarray, features: np.ndarray) -> None:
-        """Judge the answers of rows that are part of the stream."""
+    def judge(self, index: np.ndarray, features: np.ndarray, all_of_them: bool = False) -> None:
+        """Judge the answers of rows that are part of the stream; with ``all_of_them`` those to
+        categories that the facts do not know, too, as a folder run does."""
+        if not len(index):
+            return
         with self.lock:
             category = self._rows["category"][index]
-            self._rows["sure"][index] = self._sure(category, features, inside=True)
+            sure = self._sure(category, features, inside=True, strict=not all_of_them)
+            self._rows["sure"][index] = sure
             self.version += 1
 
     def answered(self) -> int:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 FEWEST = 64
 #: The facts about the stream are taken again when its images have grown by this factor.
 GROWTH = 1.25
-_AT_ONCE = 4096
+#: And by this one, where there are answers of which they know nothing.
+SOONER = 1.05
+_AT_ONCE = 1024  # rows that others wait for
 
 
 class Sureness:
@@ -25,7 +27,7 @@ class Sureness:
 
     The facts are taken in the background each time the stream has grown by a quarter, then all rows
     are judged again; in between, further answers are judged by the facts of before, and those to a
-    category that these do not know wait for the next. At an end of the stream all rows are judged
+    category that these do not know wait for the next, which then come sooner. At an end of the stream all rows are judged
     by the facts of all, as in a folder run.
     """
 
@@ -73,20 +75,24 @@ class Sureness:
             return self._running
 
     def _catch_up(self) -> None:
-        answered = self._learner.rows.answered()
+        rows = self._learner.rows
+        answered = rows.answered()
         if answered < FEWEST:
             return
-        if answered >= GROWTH * self._at or not self._judge_the_rest():
-            self._judge(answered)
+        if answered < GROWTH * self._at:
+            self._judge_the_rest()
+            # Those left belong to categories that the facts do not know.
+            if answered < SOONER * self._at or not len(rows.unjudged()):
+                return
+        self._judge(answered)
 
-    def _judge_the_rest(self) -> bool:
-        """Judge what revisions have left open; False when new facts are needed for it."""
+    def _judge_the_rest(self) -> None:
+        """Judge what has been answered or revised since, as far as the facts reach."""
         rows = self._learner.rows
         open_rows = rows.unjudged()
         for begin in range(0, len(open_rows), _AT_ONCE):
             some = open_rows[begin : begin + _AT_ONCE]
             rows.judge(some, self._learner.features.at(some))
-        return not len(rows.unjudged())
 
     def _judge(self, answered: int) -> None:
         """New facts from the first ``answered`` rows, and a judgement of all of them."""
@@ -106,4 +112,4 @@ class Sureness:
         self._at = answered
         for begin in range(0, answered, _AT_ONCE):
             index = np.arange(begin, min(begin + _AT_ONCE, answered))
-            rows.judge(index, self._learner.features.at(index))
+            rows.judge(index, self._learner.features.at(index), all_of_them=True)
