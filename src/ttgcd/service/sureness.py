@@ -27,8 +27,8 @@ class Sureness:
 
     The facts are taken in the background each time the stream has grown by a quarter, then all rows
     are judged again; in between, further answers are judged by the facts of before, and those to a
-    category that these do not know wait for the next, which then come sooner. At an end of the stream all rows are judged
-    by the facts of all, as in a folder run.
+    category that these do not know wait for the next, which then come sooner. At an end of the
+    stream all rows are judged by the facts of all, as in a folder run.
     """
 
     def __init__(self, learner: Learner) -> None:
