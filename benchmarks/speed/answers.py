@@ -12,6 +12,7 @@ import io
 import json
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,8 +36,16 @@ METHODS = {
 }
 
 
-def lost_by_int8(method: str, seeds: int = 3) -> tuple[float, float]:
-    """Points of All lost, averaged over domains and seeds; and in the worst domain."""
+class Lost(NamedTuple):
+    """Points of All lost, averaged over domains and seeds, its standard error from the spread over
+    seeds, and the points in the worst domain."""
+
+    mean: float
+    error: float
+    worst: float
+
+
+def lost_by_int8(method: str, seeds: int = 3) -> Lost:
     from ttgcd.data import path
 
     benchmark = load_benchmark("iconshift", Path("."))
@@ -59,8 +68,11 @@ def lost_by_int8(method: str, seeds: int = 3) -> tuple[float, float]:
                 for precision in ("fp32", "int8")
                 for seed in range(seeds)
             ]  # fmt: skip
-            lost.append(np.mean(points[:seeds]) - np.mean(points[seeds:]))
-    return float(np.mean(lost)), float(np.max(lost))
+            lost.append(np.array(points[:seeds]) - np.array(points[seeds:]))
+    by_domain = np.array(lost)
+    error = np.sqrt(by_domain.var(axis=1, ddof=1).mean() / by_domain.size) if seeds > 1 else np.nan
+    worst = by_domain.mean(axis=1).max()
+    return Lost(float(by_domain.mean()), float(error), float(worst))
 
 
 def main() -> None:
@@ -68,8 +80,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     seeds = parser.parse_args().seeds
     for method in METHODS:
-        mean, worst = lost_by_int8(method, seeds)
-        print(f"All lost by int8, {method}: {mean:+.2f} points, worst domain {worst:+.2f}")
+        lost = lost_by_int8(method, seeds)
+        print(
+            f"All lost by int8, {method}: {lost.mean:+.2f} points, "
+            f"standard error {lost.error:.2f}, worst domain {lost.worst:+.2f}"
+        )
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -132,9 +131,12 @@ def pack(
     firsts = range(0, len(order), CELLS)
     missing: list[int] = []
 
-    def picture(at: int) -> Image.Image | None:
+    def picture(at: int) -> np.ndarray | None:
         there = None if kept is None else kept.get(at)
-        return there or thumbnail(source, at, SIZE)
+        if there is None:
+            made = thumbnail(source, at, SIZE)
+            there = None if made is None else np.asarray(made)
+        return there
 
     def sheet(first: int) -> list[int]:
         """One sheet; its cells without a picture."""
@@ -153,11 +155,13 @@ def _sheet(number: int) -> str:
     return f"{number:05d}.jpg"
 
 
-def _write_sheet(path: Path, pictures: list[Any]) -> None:
-    rows = -(-len(pictures) // COLUMNS)
-    sheet = Image.new("RGB", (COLUMNS * SIZE, max(rows, 1) * SIZE), (128, 128, 128))
+def _write_sheet(path: Path, pictures: list[np.ndarray | None]) -> None:
+    rows = max(1, -(-len(pictures) // COLUMNS))
+    cells = np.full((rows, COLUMNS, SIZE, SIZE, 3), 128, np.uint8)
     for cell, picture in enumerate(pictures):
         if picture is not None:
-            sheet.paste(picture, (cell % COLUMNS * SIZE, cell // COLUMNS * SIZE))
+            cells[divmod(cell, COLUMNS)] = picture
+    pixels = cells.swapaxes(1, 2).reshape(rows * SIZE, COLUMNS * SIZE, 3)
+    sheet = Image.fromarray(np.ascontiguousarray(pixels))
     # Ten times as fast as WebP, at half as many bytes again.
     sheet.save(path, "JPEG", quality=80)

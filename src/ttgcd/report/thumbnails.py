@@ -30,12 +30,13 @@ def thumbnail(source: Source, position: int, size: int) -> Image.Image | None:
 
 def square(pixels: np.ndarray, size: int) -> Image.Image:
     """The middle of decoded pixels as a square picture."""
-    image = Image.fromarray(pixels).convert("RGB")
+    image = Image.fromarray(pixels)
+    image = image if image.mode == "RGB" else image.convert("RGB")
     short = min(image.size)
     if short < size // 2 or 2 * short < max(image.size):  # an icon, or a strip: all of it, framed
-        return ImageOps.pad(image, (size, size), color=_edge_colour(image))
+        return ImageOps.pad(image, (size, size), color=_edge_colour(np.asarray(image)))
     if short < size:
-        return _framed(image, size)
+        return Image.fromarray(_framed(np.asarray(image), size))
     left, top = (image.width - short) // 2, (image.height - short) // 2
     box = (left, top, left + short, top + short)
     # Means of whole blocks first: of a large picture most pixels are read only once.
@@ -57,32 +58,36 @@ class KeptThumbnails:
         """The image at ``position`` has been decoded; called by the threads that decode."""
         if len(self._cells) >= self._most:
             return
-        data = square(pixels, self._size).tobytes()
+        picture = square(pixels, self._size).tobytes()
         with self._lock:
             cell = self._cells.setdefault(position, len(self._cells))
             self._file.seek(cell * self._bytes)
-            self._file.write(data)
+            self._file.write(picture)
 
-    def get(self, position: int) -> Image.Image | None:
+    def get(self, position: int) -> np.ndarray | None:
+        """The picture's pixels."""
         with self._lock:
             cell = self._cells.get(position)
             if cell is None:
                 return None
             self._file.seek(cell * self._bytes)
             data = self._file.read(self._bytes)
-        return Image.frombytes("RGB", (self._size, self._size), data)
+        return np.frombuffer(data, np.uint8).reshape(self._size, self._size, 3)
 
 
-def _framed(image: Image.Image, size: int) -> Image.Image:
+def _framed(pixels: np.ndarray, size: int) -> np.ndarray:
     """A picture a little smaller than wanted: its pixels as they are, what is too long cut off."""
-    left, top = max(0, (image.width - size) // 2), max(0, (image.height - size) // 2)
-    part = image.crop((left, top, min(left + size, image.width), min(top + size, image.height)))
-    frame = Image.new("RGB", (size, size), _edge_colour(part))
-    frame.paste(part, ((size - part.width) // 2, (size - part.height) // 2))
+    height, width = pixels.shape[:2]
+    top, left = max(0, (height - size) // 2), max(0, (width - size) // 2)
+    part = pixels[top : top + size, left : left + size]
+    frame = np.empty((size, size, 3), np.uint8)
+    frame[:] = _edge_colour(part)
+    top, left = (size - part.shape[0]) // 2, (size - part.shape[1]) // 2
+    frame[top : top + part.shape[0], left : left + part.shape[1]] = part
     return frame
 
 
-def _edge_colour(image: Image.Image) -> tuple[int, int, int]:
+def _edge_colour(pixels: np.ndarray) -> tuple[int, ...]:
     """The commonest colour of the corners, so that a frame does not show."""
-    corners = [image.getpixel((x, y)) for x in (0, image.width - 1) for y in (0, image.height - 1)]
-    return max(corners, key=corners.count)  # type: ignore[return-value]
+    corners = [tuple(pixels[y, x].tolist()) for x in (0, -1) for y in (0, -1)]
+    return max(corners, key=corners.count)

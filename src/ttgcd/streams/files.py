@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from ttgcd.streams.base import Rejection, Source
 
 MAX_FILE_BYTES = 256 * 2**20
 _MISSING, _NOT_ASKED = -1, -2
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 class Files(Source):
@@ -74,13 +77,7 @@ def read_file(
     Opened without blocking, so that a pipe or a device in the way cannot hang the stream.
     ``folders`` remembers where the folders of earlier files really are.
     """
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    if inside is not None:
-        path = _resolved(path, {} if folders is None else folders)
-        if not is_inside(path, inside):
-            raise Rejection("symbolic link to a place outside the folder")
-        flags |= getattr(os, "O_NOFOLLOW", 0)
-    handle = os.open(path, flags)
+    handle = os.open(path, _FLAGS) if inside is None else _opened(path, inside, folders)
     try:
         status = os.fstat(handle)
         if stat.S_ISDIR(status.st_mode):
@@ -88,8 +85,9 @@ def read_file(
         if not stat.S_ISREG(status.st_mode):
             raise Rejection("not a regular file")
         check_size(status.st_size, max_bytes)
-        with os.fdopen(handle, "rb", closefd=False) as file:
-            data = file.read(status.st_size + 1)
+        data = os.read(handle, status.st_size + 1)  # more than there should be
+        while len(data) < status.st_size and (more := os.read(handle, status.st_size)):
+            data += more
     finally:
         os.close(handle)
     if len(data) != status.st_size:
@@ -97,15 +95,24 @@ def read_file(
     return data
 
 
-def _resolved(path: str, folders: dict[str, str]) -> str:
-    """The path without symbolic links. Most files of a folder are none: one question to the system
-    for each of them, not one for every part of the path."""
-    if os.path.islink(path):
-        return os.path.realpath(path)
+def _opened(path: str, inside: str, folders: dict[str, str] | None) -> int:
+    """The file, opened if it really lies in the folder. Most files of a folder are no links:
+    opening them shows that, and where the folder is needs to be asked once."""
+    folders = {} if folders is None else folders
     folder, name = os.path.split(path)
     if folder not in folders:
-        folders[folder] = os.path.realpath(folder)
-    return os.path.join(folders[folder], name)
+        real = os.path.realpath(folder)
+        folders[folder] = real if is_inside(real, inside) else ""
+    if folders[folder] and (_NO_LINK or not os.path.islink(path)):
+        try:
+            return os.open(os.path.join(folders[folder], name), _FLAGS | _NO_LINK)
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.EMLINK):
+                raise
+    real = os.path.realpath(path)
+    if not is_inside(real, inside):
+        raise Rejection("symbolic link to a place outside the folder")
+    return os.open(real, _FLAGS | _NO_LINK)
 
 
 def open_binary(path: str) -> IO[bytes]:
