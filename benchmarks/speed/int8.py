@@ -31,7 +31,7 @@ def main() -> None:
     from benchmarks.speed.answers import METHODS, lost_by_int8
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--json", action="store_true")
     seeds = parser.parse_args().seeds
     rows = [speed()]
