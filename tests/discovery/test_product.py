@@ -226,7 +226,12 @@ def test_predict_is_pure_and_agrees_with_the_state(halves, tmp_path) -> None:
     loaded = ttgcd.load(tmp_path / "first")
     one, two = loaded.predict(features[300:]), loaded.predict(features[300:])
     assert one.equals(two) and one.num_rows == 300
-    assert one.slice(0, 10).equals(loaded.predict(features[300:310]))
+    few, same = loaded.predict(features[300:310]), one.slice(0, 10)
+    for name in ("id", "category", "kind", "name"):
+        assert few.column(name).equals(same.column(name)), name
+    for name in ("score", "margin", "novelty", "confidence"):
+        # The last bits of a product depend on how many rows it has, on some processors.
+        np.testing.assert_allclose(few.column(name), same.column(name), atol=1e-5, err_msg=name)
     assert before == {p: p.read_bytes() for p in (tmp_path / "first").rglob("*") if p.is_file()}
     columns = ["id", "category", "kind", "name", "score", "margin", "novelty", "confidence"]
     assert one.column_names == columns
