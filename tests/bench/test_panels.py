@@ -10,8 +10,10 @@ from ttgcd.bench.panels import (
     decile_curves,
     measured_blocks,
     shown_blocks,
+    shown_labels,
     time_panels,
     tradeoff_panel,
+    varied_curves,
 )
 from ttgcd.bench.paper_table import build_tables
 from ttgcd.bench.render import render
@@ -76,6 +78,31 @@ def test_what_only_the_paper_measured_is_shown_behind_ours():
     ]
     told = {line.label: line.cells[0].paper for line in blocks[1].lines}
     assert told["W 128"] == 23.36 and told["W 2048"] == 28.66
+
+
+def test_published_figures_that_several_series_share_are_one_curve_of_nobody():
+    rates = load_experiment("warmup_lr")
+    rows = [
+        make_row(f"{name} lr {lr}", "saturate", all_=value, benchmark="cifar100-c")
+        for name, value in (("sgd", 30.0), ("adam", 40.0))
+        for lr in ("0.01", "0.001")
+    ]
+    curves = varied_curves(rates, shown_blocks(build_tables(rates, rows)[0]))
+    every = [curve for curve in curves if curve.column == "All"]
+    ours = {curve.series: curve.points for curve in every if curve.measured}
+    assert ours == {
+        "sgd": ((0.001, 30.0), (0.01, 30.0)),
+        "adam": ((0.001, 40.0), (0.01, 40.0)),
+    }
+    (told,) = (curve for curve in every if not curve.measured)
+    assert told.series == "" and told.points == (
+        *((0.001, 34.6), (0.003, 34.27)),
+        *((0.01, 35.09), (0.03, 33.54)),
+    )
+
+
+def test_a_figure_shows_a_row_with_other_options_in_the_place_of_its_default():
+    assert shown_labels(["A", "B", "A [lr 1]", "B", "C"]) == ["B", "A [lr 1]", "C"]
 
 
 def test_time_stands_beside_the_mean_over_all_streams_not_the_one_that_was_timed():
