@@ -66,7 +66,7 @@ def pace(model: str, device: str = "auto") -> Pace:
     from ttgcd.discovery.settings import Settings
     from ttgcd.vlm import load_vlm
 
-    method = Settings(known=["anything"], model=model).make_method()
+    method = Settings(model=model).make_method()
     vlm = load_vlm(model, device)
     one = vlm.preprocess(_blank())
     batch = one.unsqueeze(0).repeat(16, 1, 1, 1)
