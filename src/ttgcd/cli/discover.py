@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source",
         nargs="+",
         help="folder, image files, list file (.txt), '-' for paths on standard input, .tar shards, "
-        ".parquet, .npy of images, or .npy of embeddings (with --known give --anchors), here or at an "
-        "address (s3://bucket/photos); several are read one after the other",
+        ".parquet, .npy of images, or .npy of embeddings (with --known give --anchors), here or at "
+        "an address (s3://bucket/photos); several are read one after the other",
     )
     parser.add_argument(
         "--known",

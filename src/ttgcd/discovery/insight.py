@@ -91,8 +91,8 @@ def _as_json(question: Question, ids: Mapping[int, str], some: np.ndarray) -> di
 def add_confidence(
     out: Path, method: str, anchors: np.ndarray, named: Mapping[int, np.ndarray]
 ) -> bool:
-    """Give ``assignments.parquet`` its column ``confidence``; whether it could be worked out: the run
-    must have kept features, and there must be a name that an answer can be right about.
+    """Give ``assignments.parquet`` its column ``confidence``; whether it could be worked out: the
+    run must have kept features, and there must be a name that an answer can be right about.
 
     ``named`` are categories that got their name on an earlier run, with its text embedding.
     """

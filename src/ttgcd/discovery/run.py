@@ -80,8 +80,8 @@ def discover(
         or of embeddings (floats, with ``anchors``); a torch ``Dataset``; a Hugging Face data set,
         streaming or not; a ``ray.data.Dataset``; any iterable of images.
     known
-        Names of the known classes: a list, "cat,dog" or "@file"; without any, everything is grouped,
-        and groups may get names later.
+        Names of the known classes: a list, "cat,dog" or "@file"; without any, everything is
+        grouped, and groups may get names later.
     novel
         L, the number of novel categories (of groups where no name is known), or "auto".
     model

@@ -310,7 +310,9 @@ def features_of(batch: Batch) -> np.ndarray:
     return batch.features
 
 
-def check_names_wanted(method: type[Method], known: Sequence[str], called: str | None = None) -> None:
+def check_names_wanted(
+    method: type[Method], known: Sequence[str], called: str | None = None
+) -> None:
     """An InputError when a method that lives on names is given none; ``called`` is what the user
     called it."""
     if method.needs_names and not known:

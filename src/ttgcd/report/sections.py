@@ -12,9 +12,11 @@ from ttgcd.report.run_files import RunFiles
 def plain_list(run: RunFiles) -> str:
     """For a browser without JavaScript."""
     rows = sorted(run.categories, key=lambda c: (-run.counts.get(c.id, 0), c.id))
-    kinds = {} if run.names_given else {"novel": "group"}
+    kinds = {"novel": "novel" if run.names_given else "group"}
     return "".join(
-        f"<dt>{escape(c.name)}</dt><dd>{kinds.get(c.kind, c.kind)}, {run.counts.get(c.id, 0):,}</dd>" for c in rows
+        f"<dt>{escape(c.name)}</dt>"
+        f"<dd>{kinds.get(c.kind, c.kind)}, {run.counts.get(c.id, 0):,}</dd>"
+        for c in rows
     )
 
 
@@ -51,10 +53,13 @@ def scores_table(run: RunFiles) -> str:
     scores = run.scores
     if scores is None:
         return ""
-    named = (("all", "All"), ("known", "Known"), ("novel", "Novel"))
-    if not run.names_given:  # all of them are in groups
-        named = named[:1]
+    named = [("all", "All"), ("known", "Known"), ("novel", "Novel")]
     more = [(k, k.replace("_", " ")) for k in scores if k not in ("all", "known", "novel")]
+    if not run.names_given:  # nothing is known, so that nothing is novel
+        named = named[:1]
+        more = [("novel_classes", "classes")] + [
+            (k, said) for k, said in more if not k.startswith(("known", "named", "novel"))
+        ]
     rows = []
     for key, label in (*named, *more):
         value = scores.get(key)
