@@ -20,6 +20,8 @@ expect = pytest.importorskip(
     "playwright.sync_api", reason="needs Playwright (pip install playwright)"
 ).expect
 COUNT = 60
+#: Milliseconds for what takes a busy machine long.
+LONG = 60_000
 
 
 @pytest.fixture
@@ -78,19 +80,20 @@ def test_a_stream_is_created_without_names_and_its_wall_shows_groups(
     page.get_by_label("Images of the warm-up").fill("48")
     page.get_by_label("Images learned from at once").fill("16")
     page.get_by_role("button", name="Create").click()
-    expect(page.get_by_text("No group yet: they appear when the warm-up is over.")).to_be_visible()
+    none_yet = page.get_by_text("No group yet: they appear when the warm-up is over.")
+    expect(none_yet).to_be_visible(timeout=LONG)
     list(Client(server.url).send("pile", icons[:64]))
     expect(page.get_by_role("region", name="Groups").locator("li.card")).to_have_count(
-        5, timeout=60_000
+        5, timeout=LONG
     )
-    expect(page.locator(".state")).to_contain_text("64 images in 5 groups")
+    expect(page.locator(".state")).to_contain_text("64 images in 5 groups", timeout=LONG)
     expect(page.get_by_role("region", name="Known")).to_have_count(0)
     page.locator("li.card button.name").first.click()
     page.get_by_label("new name").fill("gadget")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name="gadget", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="gadget", exact=True)).to_be_visible(timeout=LONG)
     page.goto(f"{server.url}/#pile/figures")
-    expect(page.get_by_text("Images a second")).to_be_visible()
+    expect(page.get_by_text("Images a second")).to_be_visible(timeout=LONG)
     assert "novel" not in page.locator("main").inner_text().lower()
     assert complaints == []
     context.close()
