@@ -296,6 +296,12 @@ def test_the_estimator_groups_without_anchors() -> None:
         ttgcd.CategoryDiscovery(preset="paper").fit(rows)
 
 
+def test_too_many_groups_are_refused_as_groups() -> None:
+    rows, _ = rows_of(40)
+    with pytest.raises(InputError, match="40 groups among 40 samples"):
+        ttgcd.discover(rows, novel=40)
+
+
 # -- what cannot be -------------------------------------------------------------------------------
 
 

@@ -69,7 +69,8 @@ def make_stream(
 
 def prepare(source: Source, settings: Settings) -> Inputs:
     """Load the model, encode the names."""
-    notes = [*source.notes(), *check_count(settings.novel_count() or 0, len(source))]
+    count, known = settings.novel_count() or 0, bool(settings.names())
+    notes = [*source.notes(), *check_count(count, len(source), known)]
     vlm: VLM | None = None
     scale = settings.logit_scale or 100.0
     words: np.ndarray | None = None
