@@ -93,12 +93,12 @@ def _print_accuracy(rows: Rows, tasks: Sequence[TaskId], names: bool) -> None:
 def _print_seconds(rows: Rows, tasks: Sequence[TaskId]) -> None:
     said = []
     for arm in rows.arms(tasks):
-        seconds = [r["seconds"] for task in tasks for r in rows.of(task, arm)]
+        seconds = [r["cpu_seconds"] for task in tasks for r in rows.of(task, arm)]
         said.append(f"{ARMS[arm].title} {np.mean(seconds):.1f} ({max(seconds):.0f})")
-    print("\nSeconds a task, mean (longest): " + "; ".join(said) + ".")
+    print("\nCPU seconds a task, mean (longest): " + "; ".join(said) + ".")
 
 
-# -- what a version is judged by --------------------------------------------------------------------
+# -- what a version is judged by ------------------------------------------------------------------
 
 
 def print_summary(measured: Iterable[Row]) -> None:
@@ -210,9 +210,7 @@ def print_beside(measured: Iterable[Row], earlier: Iterable[Row], name: str) -> 
                 theirs = there.by.get((task, arm), {})
                 if seeds:
                     changes[f"{task[0]}:{task[1]}+{task[2]}"] = float(
-                        np.mean(
-                            [mine[s]["accuracy"][0] - theirs[s]["accuracy"][0] for s in seeds]
-                        )
+                        np.mean([mine[s]["accuracy"][0] - theirs[s]["accuracy"][0] for s in seeds])
                     )
             if changes:
                 worst = min(changes, key=changes.__getitem__)

@@ -2,7 +2,7 @@
 without names, with and without a vocabulary, beside k-means, UMAP + HDBSCAN and EVoC.
 
     python -m benchmarks.packs FOLDER... --out packs.jsonl
-    python -m benchmarks.packs FOLDER... --out packs.jsonl --only "imagenet_half*" --arms told,kmeans
+    python -m benchmarks.packs FOLDER... --out packs.jsonl --only "food101*" --arms told,kmeans
     python -m benchmarks.packs --table --out packs.jsonl [--beside earlier.jsonl]
 
 A folder holds packs that `ttgcd bench pack` made (or anybody else: docs/real-clip.md says what is

@@ -128,7 +128,7 @@ def words_path(folder: Path, model: str) -> Path:
 
 def write_pack(folder: Path, pack: Pack) -> Path:
     """Write ``folder/NAME.npz``."""
-    held = {
+    held: dict[str, np.ndarray] = {
         "v": pack.features.astype(np.float16),
         "y": pack.labels.astype(np.int32),
         "text": pack.texts.astype(np.float16),
