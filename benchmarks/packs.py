@@ -3,7 +3,7 @@ without names, with and without a vocabulary, beside k-means, UMAP + HDBSCAN and
 
     python -m benchmarks.packs FOLDER... --out packs.jsonl
     python -m benchmarks.packs FOLDER... --out packs.jsonl --only "food101*" --arms told,kmeans
-    python -m benchmarks.packs --table --out packs.jsonl [--beside earlier.jsonl]
+    python -m benchmarks.packs --table --out packs.jsonl [--beside earlier.jsonl] [--page PAGE.md]
 
 A folder holds packs that `ttgcd bench pack` made (or anybody else: docs/real-clip.md says what is
 in one). Rows that are in the file already are not measured again. The neighbours need
@@ -23,10 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.pack_arms import ARMS, measured
-from benchmarks.pack_tables import print_beside, print_summary, print_tables
+from benchmarks.pack_tables import beside, summary, tables
 from benchmarks.pack_tasks import TaskKey, draw, tasks_of
 from ttgcd.errors import InputError
 
+#: Between them a page holds what was measured.
+BEGIN, END = "<!-- measured -->", "<!-- end of measured -->"
 Job = tuple[TaskKey, int, str]
 NEEDS = {"umap-hdbscan-5": "hdbscan", "umap-hdbscan-10": "hdbscan", "evoc": "evoc"}
 
@@ -112,6 +114,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--table", action="store_true", help="measure nothing, print the tables")
     parser.add_argument("--beside", type=Path, help="rows of another version, to compare with")
+    parser.add_argument("--page", type=Path, help="Markdown page to write the tables into")
     args = parser.parse_args(argv)
     if unknown := [arm for arm in args.arms if arm not in ARMS]:
         parser.error(f"no such arm: {unknown[0]}; there are {', '.join(ARMS)}")
@@ -125,13 +128,25 @@ def main(argv: list[str] | None = None) -> int:
         rows = [row for row in read(args.out) if _asked(row, args)]
         if not rows:
             raise InputError(f"{args.out} has no row to show")
-        print_tables(rows)
-        print_summary(rows)
+        lines = [*tables(rows), *summary(rows)]
         if args.beside is not None:
-            print_beside(rows, read(args.beside), args.beside.stem)
+            lines += beside(rows, read(args.beside), args.beside.stem)
+        print("\n".join(lines))
+        if args.page is not None:
+            write_into(args.page, lines)
     except InputError as error:
         parser.exit(2, f"{parser.prog}: error: {error}\n")
     return 0
+
+
+def write_into(page: Path, lines: list[str]) -> None:
+    """Put the lines between the two marks of a page, in the place of those before."""
+    text = page.read_text(encoding="utf-8")
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise InputError(f"{page} has no {BEGIN} with {END} behind it")
+    page.write_text("\n".join([before + begin, *lines, "", end + after]), encoding="utf-8")
 
 
 def _asked(row: dict[str, Any], args: argparse.Namespace) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.pack_tables import print_beside, print_summary, print_tables
+from benchmarks.pack_tables import beside, summary, tables
 from benchmarks.pack_tasks import TaskKey, draw, sizes, tasks_of
 from benchmarks.packs import main
 from ttgcd.bench.packs import Pack, Words, write_pack, write_words
@@ -154,7 +154,7 @@ def row(arm: str, all_: float, novel: int = 4, known: int = 4, seed: int = 0, **
     return {**task, "accuracy": [all_, all_, all_], **more}
 
 
-def test_the_summary_says_what_the_rows_say(capsys):
+def test_the_summary_says_what_the_rows_say():
     rows = [
         row("told", 80),
         row("told", 90, seed=1),
@@ -167,23 +167,45 @@ def test_the_summary_says_what_the_rows_say(capsys):
         row("kmeans", 62, known=0, novel=10),
         row("evoc", 65, known=0, novel=10),
     ]
-    print_summary(rows)
-    said = capsys.readouterr().out
+    said = "\n".join(summary(rows))
     assert "L given, L > 0: with words 88.0 (1 tasks)" in said
-    assert "without words 85.0 (1 tasks)" in said
-    assert "L unknown minus L given, L > 0, words: -7.0 (1)" in said
-    assert "L unknown minus L given, all, words: -4.0 (2)" in said
-    assert "words change, L given: animals +3.0" in said
-    assert "median relative error of L: 25 % (1 runs)" in said
+    assert "without 85.0 (1 tasks)" in said
+    assert "L unknown minus L given, L > 0, with words: -7.0 (1 tasks)" in said
+    assert "L unknown minus L given, with those of L = 0, with words: -4.0 (2 tasks)" in said
+    assert "what words change, L given: animals +3.0" in said
+    assert "median relative error of L: 25 % of 1 runs" in said
     # (log 9/8 + log 7/4) / 2
     assert "of all categories: 0.339" in said
     assert "holds the truth on 50 % of 2 runs" in said
     assert "false categories at L = 0: median 3" in said
     assert "no names, L unknown: 60.0 (1 tasks)" in said and "k-means told K + L: 62.0" in said
-    assert "worst -5.0 (animals:10)" in said
-    print_tables(rows)
-    assert "| animals: 4 + 4 | 9 | 88.0 | 85.0 | 81.0 | 70.0 | 5 (4-6) |" in capsys.readouterr().out
-    print_beside(rows, [row("told", 79), row("told+words", 90)], "earlier")
-    said = capsys.readouterr().out
-    assert "L given: +1.0 over 1 tasks" in said  # only the seed that both have
-    assert "L given, words: -2.0 over 1 tasks, worst -2.0 (animals:4+4)" in said
+    assert "worst -5.0 (animals: 10)" in said
+    assert "| animals: 4 + 4 | 9 | 88.0 | 85.0 | 81.0 | 70.0 | 5 (4-6) |" in tables(rows)
+    said = "\n".join(beside(rows, [row("told", 79), row("told+words", 90)], "earlier"))
+    assert "L given: +1.0 (1 tasks)" in said  # only the seed that both have
+    assert "L given, words: -2.0 (1 tasks), worst -2.0 (animals: 4 + 4)" in said
+
+
+def test_tables_are_written_into_a_page_in_the_place_of_those_before(tmp_path, capsys):
+    rows, page = tmp_path / "rows.jsonl", tmp_path / "page.md"
+    page.write_text("# Page\n\n<!-- measured -->\nold\n<!-- end of measured -->\n\nRest.\n")
+    for value in (80, 90):
+        rows.write_text(json.dumps(row("told", value)) + "\n")
+        assert main(["--table", "--out", str(rows), "--page", str(page)]) == 0
+    text = page.read_text()
+    assert "| animals: 4 + 4 | 9 | 90.0 |" in text and "80.0" not in text and "old" not in text
+    assert text.startswith("# Page\n") and text.endswith("measured -->\n\nRest.\n")
+    page.write_text("# Page\n")
+    with pytest.raises(SystemExit):
+        main(["--table", "--out", str(rows), "--page", str(page)])
+    assert "has no <!-- measured -->" in capsys.readouterr().err
+    assert page.read_text() == "# Page\n"
+
+
+def test_the_page_on_real_clip_shows_what_was_measured(capsys):
+    root = Path(__file__).parent.parent.parent
+    assert main(["--table", "--out", str(root / "results" / "packs.jsonl")]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    page = (root / "docs" / "real-clip.md").read_text(encoding="utf-8")
+    shown = page.partition("<!-- measured -->")[2].partition("<!-- end of measured -->")[0]
+    assert [line for line in shown.splitlines() if line] == [line for line in printed if line]
