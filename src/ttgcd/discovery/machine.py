@@ -20,7 +20,7 @@ from ttgcd.wording import counted, listed
 Level = Literal["ok", "note", "missing", "bad"]
 
 #: extras that a user of the package may want; the others are for its developers
-_NOT_FOR_USERS = {"dev", "docs", "training", "test"}
+_NOT_FOR_USERS = {"dev", "docs", "training", "test", "neighbours"}
 _MODEL_TYPES = {"clip", "siglip", "siglip2"}
 #: A step of the re-alignment costs a forward and a backward pass, about three forward passes.
 _STEP = 3.0
