@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sparse
 
 from ttgcd.prototypes.calibration import unit
+from ttgcd.prototypes.neighbourhood import nearest
 
 NEIGHBOURS = 3
 CANDIDATES = 8
@@ -66,26 +67,9 @@ def lloyd(
     return Partition(scores.argmax(axis=1), centres, float(scores.max(axis=1).mean()))
 
 
-def neighbours(rows: np.ndarray) -> np.ndarray:
-    """Places of the nearest rows of every row, (n, 3); none where rows are too few."""
-    if len(rows) <= 2 * NEIGHBOURS:
-        return np.zeros((len(rows), 0), np.int64)
-    out = np.empty((len(rows), NEIGHBOURS), np.int64)
-    for start in range(0, len(rows), 2048):
-        part = slice(start, start + 2048)
-        near = rows[part] @ rows.T
-        every = np.arange(len(near))
-        near[every, np.arange(start, start + len(near))] = -9
-        for rank in range(NEIGHBOURS):  # a few maxima are faster found than a partition
-            nearest = near.argmax(axis=1)
-            near[every, nearest] = -9
-            out[part, rank] = nearest
-    return out
-
-
 def smooth(rows: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
     """Each row with the mean of its nearest neighbours: seeds then lie inside of classes."""
-    near = neighbours(rows) if near is None else near
+    near = nearest(rows, NEIGHBOURS) if near is None else near
     return unit(rows + rows[near].mean(axis=1)) if near.shape[1] else rows
 
 

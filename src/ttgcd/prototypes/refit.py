@@ -5,38 +5,26 @@ A pure function of the reservoir, the texts, the number of novel categories and 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
 from ttgcd.prototypes.calibration import Geometry, Standard
 from ttgcd.prototypes.linear_model import LinearModel, Space
-from ttgcd.prototypes.partition import (
-    Partition,
-    centres_of,
-    from_seeds,
-    group_sums,
-    lloyd,
-    smooth,
-    spread_seeds,
-)
-from ttgcd.prototypes.text_evidence import (
-    WEIGHT,
-    Bonus,
-    Texts,
-    best_words,
-    confident,
-    known_bonus,
-    word_bonus,
-)
+from ttgcd.prototypes.partition import centres_of, smooth, spread_seeds
+from ttgcd.prototypes.silhouette import silhouette
+from ttgcd.prototypes.spoken import Listener, Spoken
+from ttgcd.prototypes.starts import Sample, starts
+from ttgcd.prototypes.text_evidence import WEIGHT, Texts
 from ttgcd.prototypes.trust import Agreement, agreement
-from ttgcd.prototypes.word_seeds import from_words
 
 #: Share of what the words say in the features, where they are trusted.
-TEXT_SHARE = 0.2
-#: Rounds in which novel categories choose their words and are clustered again.
-WORD_ROUNDS, WORD_STEPS = 3, 10
+TEXT_SHARE = 0.05
+#: By how much a start must be worth more than the first one, the safest.
+LEAD = 0.02
+#: Rows on which fresh starts are tried: at least so many, and so many a category.
+SAMPLE, SAMPLE_OF_EACH = 4096, 20
 _SEEDS, _TRUST, _BIRTHS, _SAMPLE = range(4)  # purposes of random numbers
 
 
@@ -84,108 +72,76 @@ def fit(
 
     ``before`` are labels of the rows under the model before, which had ``old_novel`` categories:
     the fit goes on from them. ``trust`` is kept from an earlier fit, or measured when it is None;
-    then fresh starts compete with the model that goes on, and must beat it by ``margin``.
+    then fresh starts compete with the model that goes on, and must be worth more by ``margin``.
     The last ``named`` of the known classes have been found by their looks before they got a name:
     a fresh start begins them at their members.
     """
     n_known, count = len(texts.anchors), len(texts.anchors) + novel
-    known_share = n_known / count
     geometry, names = Geometry.of(rows), Standard.of(rows, texts.anchors)
-    says, keep = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)
-    if n_known:
-        logits = names(rows)
-        says = logits.argmax(axis=1)
-        sure = texts.confident_share(known_share)
-        keep = confident(says, texts.gate(rows, logits), n_known, sure)
-    if named and before is not None:
-        member = (before >= n_known - named) & (before < n_known)
-        keep = np.where(member, True, keep & (says < n_known - named))
-        says = np.where(member, before, says)
     some = _sample(len(rows), count, seed)
     said = texts.read(rows).mean(axis=0) if len(texts.words) else np.zeros(0, np.float32)
     fresh = trust is None
     if trust is None:
         trust = _measure(rows[some], Space(geometry, texts, said, 0.0), novel, seed)
     space = Space(geometry, texts, said, trust.share)
-    mapped, weight = space(rows), WEIGHT * trust.weight
-    bonus = known_bonus(names, weight, novel)
-    added = bonus(rows)
-    speaking = bool(len(texts.words) and novel)
-    words = Words(n_known, rows, mapped, bonus, Standard.of(rows, texts.words), weight)
-    trusted = speaking and trust.share >= TEXT_SHARE
-    spoken = cache(words.spoken)
-
-    def better(new: Partition, old: Partition, by: float) -> bool:
-        """Where words are trusted, partitions are compared after they have spoken."""
-        if trusted:
-            return spoken(new).worth > spoken(old).worth + by
-        return new.value > old.value + by
-
-    found: Partition | None = None
+    mapped, words = space(rows), Standard.of(rows, texts.words)
+    listener = Listener.of(rows, mapped, names, words, novel, WEIGHT * trust.weight)
+    found: Spoken | None = None
     if before is not None:
         old = centres_of(mapped, before, n_known + old_novel)
         rng = np.random.default_rng((*seed, _BIRTHS))
-        start = resized(mapped, old, novel, added[:, :n_known], rng)
-        found = lloyd(mapped, start, added, n_known, weight)
+        found = listener.cluster(resized(mapped, old, novel, listener.added[:, :n_known], rng))
     if found is None or fresh:
-        rng = np.random.default_rng((*seed, _SEEDS))
+        member = None
+        if named and before is not None:
+            mine = before[some]
+            member = np.where((mine >= n_known - named) & (mine < n_known), mine, -1)
+        added = listener.added[some]
+        sample = Sample.of(rows[some], mapped[some], added, listener.weight, texts, member)
         times = restarts.first if found is None else restarts.later
-        sample = mapped[some], says[some], keep[some], added[some]
-        new = from_seeds(*sample, n_known, weight, times, rng)
-        new = lloyd(mapped, new.centres, added, n_known, weight)
-        if trusted:
-            other = from_words(rows[some], sample[0], texts, *sample[1:], weight, rng)
-            other = lloyd(mapped, other.centres, added, n_known, weight)
-            new = other if better(other, new, 0.0) else new
-        found = new if found is None or better(new, found, margin) else found
-    if not speaking:
-        none = np.zeros((novel, 0), np.int64)
-        return Fitted(LinearModel(space, found.centres, bonus), found.labels, trust, none)
-    last = spoken(found)
-    model = LinearModel(space, last.partition.centres, last.bonus)
-    return Fitted(model, last.partition.labels, trust, last.chosen)
+        rng = np.random.default_rng((*seed, _SEEDS))
+        judge = Judge(geometry(rows[some]), some, sample.known, sample.sure)
+        trusted = listener.speaking and trust.share >= TEXT_SHARE
+        new = judge.best(starts(sample, texts, times, trusted, rng), listener)
+        if found is None or judge.worth(new) > (1 + margin) * judge.worth(found):
+            found = new
+    model = LinearModel(space, found.partition.centres, found.bonus)
+    return Fitted(model, found.partition.labels, trust, found.chosen)
 
 
 @dataclass(frozen=True)
-class Spoken:
-    """A partition whose novel categories have chosen words (places), the bonus with theirs, and
-    the share of the novel categories' samples of which the texts alone say the same."""
+class Judge:
+    """Which of several partitions is best: how well it parts the sample (``some`` of the rows) in
+    the ``plain`` space, and how far texts bear it out: the names by the samples that are ``sure``
+    to be of a ``known`` class, words by the novel ones."""
 
-    partition: Partition
-    bonus: Bonus
-    chosen: np.ndarray
-    borne_out: float
+    plain: np.ndarray
+    some: np.ndarray
+    known: np.ndarray
+    sure: np.ndarray
 
-    @property
-    def worth(self) -> float:
-        """How well samples fit to their categories, and texts to both."""
-        return self.partition.value + WEIGHT * self.borne_out
+    def worth(self, found: Spoken, labels: np.ndarray | None = None) -> float:
+        """``labels`` of the sample where they are not those of ``found``."""
+        last = found.partition.labels[self.some]
+        named = float((last == self.known)[self.sure].mean()) if self.sure.any() else 1.0
+        parted = silhouette(self.plain, last if labels is None else labels)
+        return parted * float(np.sqrt(found.borne_out * named))
 
-
-@dataclass(frozen=True)
-class Words:
-    """What words say about the reservoir; ``bonus`` is that of the known names."""
-
-    n_known: int
-    rows: np.ndarray
-    mapped: np.ndarray
-    bonus: Bonus
-    words: Standard
-    weight: float
-
-    def spoken(self, found: Partition) -> Spoken:
-        """Novel categories choose their words and are clustered again, in turns."""
-        count = len(found.centres)
-        for _ in range(WORD_ROUNDS):
-            size = np.maximum(1, np.bincount(found.labels, minlength=count))[:, None]
-            means = group_sums(self.rows, found.labels, count) / size
-            chosen = best_words(self.words, means[self.n_known :])
-            bonus = word_bonus(self.bonus, self.words, chosen, self.rows, self.weight)
-            added = bonus(self.rows)
-            found = lloyd(self.mapped, found.centres, added, self.n_known, self.weight, WORD_STEPS)
-        novel = found.labels >= self.n_known
-        same = added[novel].argmax(axis=1) == found.labels[novel]
-        return Spoken(found, bonus, chosen, float(same.mean()) if novel.any() else 0.0)
+    def best(self, tried: Iterator[np.ndarray], listener: Listener) -> Spoken:
+        """What becomes of the best start. Starts were found in spaces in which neighbours are heard
+        and are judged in the plain one, which they had no chance to fit."""
+        count = listener.added.shape[1]
+        best: Spoken | None = None
+        most = 0.0
+        for labels in tried:
+            found = listener.cluster(centres_of(listener.mapped[self.some], labels, count))
+            worth = self.worth(found, labels)
+            if best is None:
+                best, most = found, worth + LEAD * abs(worth)
+            elif worth > most:
+                best, most = found, worth
+        assert best is not None
+        return best
 
 
 def resized(
@@ -241,8 +197,8 @@ def _measure(rows: np.ndarray, space: Space, novel: int, seed: tuple[int, ...]) 
 
 
 def _sample(available: int, count: int, seed: tuple[int, ...]) -> np.ndarray:
-    """Rows on which restarts are tried: twenty a category, and 2,048 at least."""
-    wanted = max(2048, 20 * count)
+    """Places of the rows on which fresh starts are tried."""
+    wanted = max(SAMPLE, SAMPLE_OF_EACH * count)
     if available <= wanted:
         return np.arange(available)
     rng = np.random.default_rng((*seed, _SAMPLE))

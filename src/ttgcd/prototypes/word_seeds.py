@@ -12,11 +12,11 @@ import heapq
 import numpy as np
 
 from ttgcd.prototypes.calibration import Standard
+from ttgcd.prototypes.neighbourhood import nearest
 from ttgcd.prototypes.partition import (
-    Partition,
+    NEIGHBOURS,
     centres_of,
     lloyd,
-    neighbours,
     smooth,
     spread_seeds,
 )
@@ -54,15 +54,15 @@ def from_words(
     bonus: np.ndarray,
     expected: float,
     rng: np.random.Generator,
-) -> Partition:
-    """One partition: known centres at the confident samples (``known`` are the names, ``keep`` the
+) -> np.ndarray:
+    """Labels: known centres at the confident samples (``known`` are the names, ``keep`` the
     mask), novel ones at the better half of the samples of words that explain the others.
 
     Texts are asked about the mean of a row and its nearest neighbours, which is calmer. Where words
     are too few, the rest are spread seeds.
     """
     n_known, count = len(texts.anchors), bonus.shape[1]
-    near = neighbours(mapped)
+    near = nearest(mapped, NEIGHBOURS)
     smoothed = smooth(mapped, near)
     calm = (rows + rows[near].sum(axis=1)) / (1 + near.shape[1])
     names, words = (Standard.of(calm, t)(calm) for t in (texts.anchors, texts.words))
@@ -79,5 +79,4 @@ def from_words(
     explained[:, :n_known] += bonus[:, :n_known]
     seeds = spread_seeds(smoothed, explained.max(axis=1), count - len(centres), rng)
     start = np.concatenate([centres, smoothed[seeds]])
-    found = lloyd(smoothed, start, bonus, n_known, expected)
-    return lloyd(mapped, centres_of(mapped, found.labels, count), bonus, n_known, expected)
+    return lloyd(smoothed, start, bonus, n_known, expected).labels

@@ -1,0 +1,90 @@
+"""Which samples lie next to which: a graph, means over its links, and its leading directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sparse
+
+from ttgcd.prototypes.calibration import unit
+
+#: Nearest samples that a sample is linked to.
+NEAR = 10
+#: Rows in the mean of a row and those next to it.
+AVERAGED = 8
+#: Up to so many samples a graph is decomposed whole: iterations need room to work in.
+_SMALL = 256
+_CHUNK = 2048
+
+
+def nearest(rows: np.ndarray, count: int) -> np.ndarray:
+    """Places of the ``count`` nearest other rows of every row, the nearest first, (n, count); fewer
+    where there are not twice as many rows."""
+    count = min(count, max(0, (len(rows) - 1) // 2))
+    out = np.empty((len(rows), count), np.int64)
+    for start in range(0, len(rows) if count else 0, _CHUNK):
+        near = rows[start : start + _CHUNK] @ rows.T
+        every = np.arange(len(near))
+        near[every, start + every] = -np.inf
+        places = np.argpartition(-near, count - 1, axis=1)[:, :count]
+        order = np.argsort(-np.take_along_axis(near, places, 1), axis=1, kind="stable")
+        out[start : start + _CHUNK] = np.take_along_axis(places, order, 1)
+    return out
+
+
+def among_near(rows: np.ndarray) -> np.ndarray:
+    """Every row averaged with its ``AVERAGED`` - 1 nearest."""
+    near = nearest(rows, AVERAGED - 1)
+    total = rows.copy()
+    for rank in range(near.shape[1]):
+        total += rows[near[:, rank]]
+    return unit(total)
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhood:
+    """Samples as a graph: two are linked where one is among the ``NEAR`` nearest of the other."""
+
+    links: sparse.csr_matrix
+    degree: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray, count: int = NEAR) -> Neighbourhood:
+        near = nearest(rows, count)
+        n, k = near.shape
+        ones = np.ones(n * k, np.float32)
+        links = sparse.csr_matrix((ones, (np.repeat(np.arange(n), k), near.ravel())), shape=(n, n))
+        links = links.maximum(links.T).tocsr()
+        return cls(links, np.asarray(links.sum(axis=1), np.float32).ravel())
+
+    def calm(self, rows: np.ndarray) -> np.ndarray:
+        """Half of every row and half of the mean of those that it is linked to: texts that are
+        asked about this contradict themselves less."""
+        mean = np.asarray(self.links @ rows) / np.maximum(self.degree, 1)[:, None]
+        return np.where(self.degree[:, None] > 0, 0.5 * (rows + mean), rows).astype(np.float32)
+
+    def diffused(self, rows: np.ndarray) -> np.ndarray:
+        """Rows after two steps of diffusion over the graph, unit(S S rows)."""
+        steps = self._normalised()
+        return unit(np.asarray(steps @ (steps @ rows)))
+
+    def directions(self, count: int) -> np.ndarray:
+        """Samples as unit rows of the ``count`` leading eigenvectors of the graph,
+        S = D^-1/2 A D^-1/2: where two are joined by many short ways they point the same way."""
+        steps = self._normalised().astype(np.float64)
+        n = len(self.degree)
+        if n <= _SMALL or 3 * count >= n:
+            return unit(np.linalg.eigh(steps.toarray())[1][:, -count:])
+        from scipy.sparse.linalg import ArpackNoConvergence, eigsh  # slow to import
+
+        begin = np.random.default_rng(0).normal(size=n)
+        try:
+            vectors = eigsh(steps, k=count, which="LA", v0=begin, tol=1e-4)[1]
+        except ArpackNoConvergence as stopped:
+            vectors = stopped.eigenvectors
+        return unit(vectors)
+
+    def _normalised(self) -> sparse.csr_matrix:
+        scale = sparse.diags(1 / np.sqrt(np.maximum(self.degree, 1)))
+        return (scale @ self.links @ scale).tocsr()
