@@ -1,155 +1,180 @@
-"""How many novel categories? Where the texts stop telling the clusters of a tree apart.
+"""How many categories? Where geometry and names agree on how finely a tree is to be cut.
 
-Ward trees over samples of the reservoir, in two geometries, cut at ever more clusters k. Two votes:
+A sample of the reservoir, in which what is nearly the same counts once, is cut into ever more
+clusters, by two Ward trees. Each cut has up to three qualities, each scaled to 0..1 over the cuts:
 
-* words: Q(k) = (D A_w)^2 sqrt(A) is highest. D, the share of samples in the largest cluster of each
-  best word, falls when a class is split; A_w, the mean cosine to the best word, falls when classes
-  are merged; A is as below.
-* names: A(k), the mean cosine of the known names to clusters matched one to one, reaches a fixed
-  part of what it ever reaches: the known classes show how finely the tree must be cut. This vote
-  has weight with many known classes only.
+* apart: the silhouette of the tree over the rows, less that of a Gaussian of the same mean and
+  covariance, which has no clusters (silhouettes rise towards pairs by themselves);
+* near: the silhouette, over the rows, of the tree over means of near rows, which could not fit it;
+* names: the adjusted mutual information of the clusters with the known names, on the samples that
+  the names are sure of; it counts as far as it is higher than with names turned at random.
 
-Neither means anything where the names are no better than chance (``trust``). Without any names the
-cut with the best silhouette is taken.
+Without names geometry decides alone; then the null is taken more than once, and no cut is trusted
+whose clusters have but a few members.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from ttgcd.prototypes.calibration import Geometry, unit
+from ttgcd.prototypes.calibration import Geometry, Standard, unit
+from ttgcd.prototypes.curve import Curve, scaled
+from ttgcd.prototypes.neighbourhood import among_near
 from ttgcd.prototypes.partition import centres_of
-from ttgcd.prototypes.text_evidence import Texts
+from ttgcd.prototypes.silhouette import silhouette
+from ttgcd.prototypes.text_evidence import CONFIDENT, Texts, confident
+from ttgcd.prototypes.trust import reliability, turned
 
-SAMPLES = 2000  # of one tree
-TREES = 2  # for reservoirs that hold more samples than one tree takes
-RATIO = 1.12  # of the numbers of clusters tried
-SMALLEST = 2  # samples of a cluster that has a say
-SOFTNESS = 0.03  # how near to the best Q a cut must be to count
-REACHED = 0.85  # part of the best one-to-one cosine that the right cut reaches
-MANY_NAMES = 25  # known classes at which their vote has half of its final weight
-WIDEN = 1.07  # of the range, on either side
+SAMPLES = 2500
+RATIO = 1.1  # of the numbers of clusters tried
+#: A row nearer than this cosine to one before it is counted with that: frames of a film, copies.
+SAME = 0.7
+#: How much of the null's silhouette is taken off, with names and without.
+NULL, NULL_ALONE = 0.7, 1.5
+#: Members of a cluster in the mean, at least, where no name speaks.
+MEMBERS = 6
+#: Agreement above chance, of what chance leaves, from which on names count fully.
+FULL = 0.3
+LLOYD = 3  # steps after a cut
+#: How near to the best quality a cut must be to count, and to be in the range.
+SOFTNESS, IN_RANGE = 0.03, 0.15
 
 
 @dataclass(frozen=True)
 class Census:
-    """Categories in all, known ones included: the best guess and a range."""
+    """Categories in all, known ones included: the best guess, a range, and how good each number
+    would be."""
 
     total: float
     low: float
     high: float
+    curve: Curve | None = None
+
+
+def take_census(rows: np.ndarray, texts: Texts, rng: np.random.Generator) -> Census:
+    """Count on (a sample of) the rows of the reservoir."""
+    n_known = len(texts.anchors)
+    least = max(1, n_known)
+    some = rows
+    if len(rows) > SAMPLES:
+        some = rows[np.sort(rng.choice(len(rows), SAMPLES, replace=False))]
+    if len(some):
+        some = some[leaders(Geometry.of(some)(some))]
+    if len(some) < 4:
+        return Census(least, least, least)
+    cuts = _Cuts.of(some, texts, rng)
+    quality, clusters = cuts.quality, cuts.clusters
+    weight = np.exp((quality - quality.max()) / SOFTNESS)
+    total = float(np.exp((weight * np.log(clusters)).sum() / weight.sum()))
+    within = clusters[quality >= quality.max() - IN_RANGE]
+    low, high = min(total, within.min()), max(total, within.max())
+    ascending, first = np.unique(clusters, return_index=True)
+    curve = Curve(ascending.astype(np.float64), quality[first])
+    return Census(max(least, total), max(least, low), max(least, high), curve)
+
+
+def leaders(mapped: np.ndarray) -> np.ndarray:
+    """Places of the rows that are not nearly the same as a leader before them."""
+    left, out = np.ones(len(mapped), bool), []
+    for place in range(len(mapped)):
+        if left[place]:
+            out.append(place)
+            left &= mapped @ mapped[place] <= SAME
+    return np.array(out, np.int64)
 
 
 @dataclass(frozen=True)
 class _Cuts:
-    """One entry a cut: clusters, D, A_w and A."""
+    """``quality`` of cutting into so many ``clusters`` of two members or more."""
 
     clusters: np.ndarray
-    distinct: np.ndarray
-    word: np.ndarray
-    names: np.ndarray
+    quality: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray, texts: Texts, rng: np.random.Generator) -> _Cuts:
+        mapped = Geometry.of(rows)(rows)
+        names = _Names.of(rows, texts) if len(texts.anchors) > 1 else None
+        clusters, apart, named = [], [], []
+        for labels in _tree(mapped, LLOYD):
+            clusters.append(_of_two(labels))
+            apart.append(silhouette(mapped, labels))
+            named.append((0.0, 0.0) if names is None else names.agree(labels))
+        shape = _shape_of(mapped, rng)
+        null = np.array([silhouette(shape, labels) for labels in _tree(shape, LLOYD)])
+        near = [(_of_two(x), silhouette(mapped, x)) for x in _tree(among_near(mapped), 0)]
+        count = np.array(clusters, np.float64)
+        places, values = np.array(near).T
+        order = np.argsort(places, kind="stable")
+        nearer = scaled(np.interp(count, places[order], values[order]))
+        taken = NULL_ALONE if names is None else NULL
+        quality = scaled(np.array(apart) - taken * null) + nearer
+        if names is None:
+            quality = np.where(count * MEMBERS <= len(rows), quality, quality.min() - 1)
+            return cls(count, quality)
+        agree, chance = np.array(named).T
+        weight = reliability(agree.max(), chance.max(), FULL)
+        return cls(count, quality + weight * scaled(agree))
 
 
-def take_census(rows: np.ndarray, texts: Texts, rng: np.random.Generator) -> Census:
-    """Count on (samples of) the rows of the reservoir."""
-    n_known = len(texts.anchors)
-    if len(rows) < 2 * SMALLEST:
-        return Census(max(1, n_known), max(1, n_known), max(1, n_known))
-    words, names = [], []
-    for _ in range(TREES if len(rows) > SAMPLES else 1):
-        some = rows
-        if len(rows) > SAMPLES:
-            some = rows[np.sort(rng.choice(len(rows), SAMPLES, replace=False))]
-        centred = unit(some - some.mean(axis=0))
-        for mapped in (centred, Geometry.of(some)(some)):
-            if not n_known:
-                words.append(np.log(_best_silhouette(mapped)))
-                names.append(words[-1])
-                continue
-            cuts = _cut(mapped, centred, texts)
-            names.append(np.log(_reached(cuts)))
-            # Distinct words need words beside the names; without them the names alone vote.
-            words.append(np.log(_most_distinct(cuts)) if len(texts.words) else names[-1])
-    weight = 0.5 * n_known**2 / (n_known**2 + MANY_NAMES**2)
-    total = (1 - weight) * np.mean(words) + weight * np.mean(names)
-    votes = [*words, *names] if weight > 0.1 else words
-    low, high = min(*votes, total) - np.log(WIDEN), max(*votes, total) + np.log(WIDEN)
-    return Census(float(np.exp(total)), float(np.exp(low)), float(np.exp(high)))
+@dataclass(frozen=True)
+class _Names:
+    """Which name the confident half of each name's samples has, for the names and turned ones."""
+
+    says: tuple[np.ndarray, np.ndarray]
+    sure: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def of(cls, rows: np.ndarray, texts: Texts) -> _Names:
+        said, sure = [], []
+        for names in (texts, turned(texts)):
+            logits = Standard.of(rows, names.anchors)(rows)
+            said.append(logits.argmax(axis=1))
+            gate = names.gate(rows, logits)
+            sure.append(confident(said[-1], gate, len(names.anchors), CONFIDENT))
+        return cls((said[0], said[1]), (sure[0], sure[1]))
+
+    def agree(self, labels: np.ndarray) -> tuple[float, float]:
+        """Adjusted mutual information with the names, and with turned ones."""
+        from sklearn.metrics import adjusted_mutual_info_score
+
+        first, second = (
+            float(adjusted_mutual_info_score(says[sure], labels[sure]))
+            for says, sure in zip(self.says, self.sure, strict=True)
+        )
+        return first, second
 
 
-def _cut(mapped: np.ndarray, centred: np.ndarray, texts: Texts) -> _Cuts:
-    """Cut the Ward tree of ``mapped``; the clusters meet the texts as means of ``centred``."""
-    everything = np.concatenate([texts.anchors, texts.words])
-    everything = unit(everything - everything.mean(axis=0))
-    names = everything[: len(texts.anchors)]
-    # Slow to import: not before it is needed.
-    from scipy.cluster.hierarchy import fcluster, linkage
-    from scipy.optimize import linear_sum_assignment
+def _tree(rows: np.ndarray, steps: int) -> Iterator[np.ndarray]:
+    """Labels at ever finer cuts of a Ward tree over the rows, after so many Lloyd steps."""
+    from scipy.cluster.hierarchy import fcluster, linkage  # slow to import
 
-    tree = linkage(mapped, "ward")
-    found = []
-    for k in _numbers(len(mapped), len(names)):
+    tree = linkage(rows, "ward")
+    for k in numbers(len(rows)):
         labels = fcluster(tree, k, "maxclust") - 1
         count = int(labels.max()) + 1
-        for _ in range(3):
-            labels = (mapped @ centres_of(mapped, labels, count).T).argmax(axis=1)
-        size = np.bincount(labels, minlength=count)
-        large, size = size >= SMALLEST, size[size >= SMALLEST]
-        means = centres_of(centred, labels, count)[large]
-        if not len(means):
-            continue
-        cosines = means @ everything.T
-        one_to_one = cosines[:, : len(names)]
-        matched = one_to_one[linear_sum_assignment(-one_to_one)].sum() / len(names)
-        largest = np.zeros(len(everything))
-        np.maximum.at(largest, cosines.argmax(axis=1), size)
-        found.append((len(means), largest.sum() / size.sum(), cosines.max(axis=1).mean(), matched))
-    if not found:
-        found = [(1, 1.0, 1.0, 1.0)]
-    columns = np.array(found, np.float64).T
-    return _Cuts(columns[0], columns[1], np.maximum(columns[2], 1e-6), np.maximum(columns[3], 1e-6))
+        for _ in range(steps):
+            labels = (rows @ centres_of(rows, labels, count).T).argmax(axis=1)
+        yield labels
 
 
-def _best_silhouette(mapped: np.ndarray) -> float:
-    """The number of clusters at which a sample is nearest to its own and farthest from others."""
-    from scipy.cluster.hierarchy import fcluster, linkage
-    from sklearn.metrics import pairwise_distances, silhouette_score
-
-    tree, apart = linkage(mapped, "ward"), pairwise_distances(mapped.astype(np.float64))
-    np.fill_diagonal(apart, 0.0)
-    best, value = 1, -1.0
-    for k in _numbers(len(mapped), 0):
-        labels = fcluster(tree, k, "maxclust")
-        found = len(np.unique(labels))
-        if not 2 <= found < len(mapped):
-            continue
-        score = float(silhouette_score(apart, labels, metric="precomputed"))
-        if score > value:
-            best, value = found, score
-    return float(best)
+def numbers(samples: int) -> list[int]:
+    """Numbers of clusters to try: 2, 3, ... by a constant ratio up to half of the samples."""
+    out = [2]
+    while (k := max(out[-1] + 1, round(out[-1] * RATIO))) <= samples // 2:
+        out.append(k)
+    return out
 
 
-def _numbers(samples: int, n_known: int) -> list[int]:
-    """Numbers of clusters to try: 2, 3, ... by a constant ratio."""
-    numbers, most = [2], min(samples // 2, 6 * n_known + 200)
-    while numbers[-1] < most:
-        numbers.append(max(numbers[-1] + 1, round(numbers[-1] * RATIO)))
-    return [k for k in numbers if k <= max(2, samples // 2)]
+def _of_two(labels: np.ndarray) -> int:
+    """Clusters of two members or more, at least one."""
+    return max(1, int((np.bincount(labels) >= 2).sum()))
 
 
-def _most_distinct(cuts: _Cuts) -> float:
-    quality = (cuts.distinct * cuts.word) ** 2 * np.sqrt(cuts.names)
-    weight = np.exp(-(1 - quality / quality.max()) / SOFTNESS)
-    return float((weight * cuts.clusters).sum() / weight.sum())
-
-
-def _reached(cuts: _Cuts) -> float:
-    """Where A first reaches its part of the maximum, between cuts by a straight line."""
-    part = np.maximum.accumulate(cuts.names) / cuts.names.max()
-    place = int(np.argmax(part >= REACHED))
-    if place == 0:
-        return float(cuts.clusters[0])
-    x, y = cuts.clusters[place - 1 : place + 1], part[place - 1 : place + 1]
-    return float(x[0] + (x[1] - x[0]) * (REACHED - y[0]) / max(y[1] - y[0], 1e-12))
+def _shape_of(mapped: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Unit rows of a Gaussian of the same mean and covariance: the shape, but no clusters."""
+    values, directions = np.linalg.eigh(np.cov(mapped.T, dtype=np.float64))
+    drawn = rng.normal(size=mapped.shape) * np.sqrt(np.maximum(values, 0))
+    return unit(mapped.mean(axis=0) + drawn @ directions.T)

@@ -42,7 +42,7 @@ def landmarks(curve: Curve) -> list[int]:
     """
     if len(curve.clusters) < 3:
         return []
-    height = _scaled(curve.quality)
+    height = scaled(curve.quality)
     hills: list[int] = []
     for at in sorted(range(1, len(height) - 1), key=lambda i: (-height[i], i)):
         if height[at] < HIGH or _prominence(height, at) < FALL:
@@ -54,8 +54,8 @@ def landmarks(curve: Curve) -> list[int]:
     return sorted(round(float(k)) for k in curve.clusters[hills])
 
 
-def _scaled(quality: np.ndarray) -> np.ndarray:
-    """Smoothed, from 0 to 1; a flat curve is 0 everywhere."""
+def scaled(quality: np.ndarray) -> np.ndarray:
+    """Smoothed by a running mean of three, from 0 to 1; a flat curve is 0 everywhere."""
     smooth = np.convolve(np.pad(quality, 1, mode="edge"), np.full(3, 1 / 3), "valid")
     lowest, range_ = smooth.min(), np.ptp(smooth)
     return (smooth - lowest) / range_ if range_ > 1e-12 else np.zeros(len(smooth))

@@ -16,13 +16,13 @@ from ttgcd.prototypes.partition import centres_of, smooth, spread_seeds
 from ttgcd.prototypes.silhouette import silhouette
 from ttgcd.prototypes.spoken import Listener, Spoken
 from ttgcd.prototypes.starts import Sample, starts
-from ttgcd.prototypes.text_evidence import WEIGHT, Texts
+from ttgcd.prototypes.text_evidence import WEIGHT, Texts, confident_share
 from ttgcd.prototypes.trust import Agreement, agreement
 
 #: Share of what the words say in the features, where they are trusted.
 TEXT_SHARE = 0.05
-#: By how much a start must be worth more than the first one, the safest.
-LEAD = 0.02
+#: By how much a start must be worth more than the first one, which alone begins at the names.
+LEAD = 0.04
 #: Rows on which fresh starts are tried: at least so many, and so many a category.
 SAMPLE, SAMPLE_OF_EACH = 4096, 20
 _SEEDS, _TRUST, _BIRTHS, _SAMPLE = range(4)  # purposes of random numbers
@@ -137,7 +137,8 @@ class Judge:
             found = listener.cluster(centres_of(listener.mapped[self.some], labels, count))
             worth = self.worth(found, labels)
             if best is None:
-                best, most = found, worth + LEAD * abs(worth)
+                lead = LEAD if listener.n_known else 0.0
+                best, most = found, worth + lead * abs(worth)
             elif worth > most:
                 best, most = found, worth
         assert best is not None
@@ -182,7 +183,7 @@ def _measure(rows: np.ndarray, space: Space, novel: int, seed: tuple[int, ...]) 
     texts = space.texts
     if not len(texts.anchors):
         return Trust(0.0, 0.0, None)
-    share = texts.confident_share(len(texts.anchors) / (len(texts.anchors) + novel))
+    share = confident_share(len(texts.anchors) / (len(texts.anchors) + novel))
     seed = (*seed, _TRUST)
     found: Agreement = agreement(rows, space(rows), texts, share, novel, seed)
     reliability = found.reliability

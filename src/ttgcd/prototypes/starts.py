@@ -15,7 +15,7 @@ import numpy as np
 from ttgcd.prototypes.calibration import Standard
 from ttgcd.prototypes.neighbourhood import Neighbourhood
 from ttgcd.prototypes.partition import from_seeds
-from ttgcd.prototypes.text_evidence import Texts, confident
+from ttgcd.prototypes.text_evidence import Texts, confident, confident_share
 from ttgcd.prototypes.word_seeds import from_words
 
 #: More samples are not put into a tree: its time and memory grow with their square.
@@ -58,7 +58,7 @@ class Sample:
             calm = graph.calm(rows)
             logits = Standard.of(calm, texts.anchors)(calm)
             known = logits.argmax(axis=1)
-            share = texts.confident_share(n_known / bonus.shape[1])
+            share = confident_share(n_known / bonus.shape[1])
             sure = confident(known, texts.gate(calm, logits), n_known, share)
         if member is not None:
             sure &= ~np.isin(known, member[member >= 0])

@@ -75,10 +75,11 @@ class Texts:
             out[start : start + CHUNK] = _log_sum_exp(known) - _log_sum_exp(words)
         return out
 
-    def confident_share(self, known_share: float) -> float:
-        """Which share of a name's samples is taken for its class: without words the gate is weak,
-        and where most samples are novel most of a name's samples are, too."""
-        return CONFIDENT if len(self.words) else min(CONFIDENT, known_share)
+
+def confident_share(known_share: float) -> float:
+    """Which share of a name's samples is taken for its class: where most samples are novel most of
+    a name's samples are, too."""
+    return min(CONFIDENT, known_share)
 
 
 def distinct(anchors: np.ndarray, words: np.ndarray) -> np.ndarray:

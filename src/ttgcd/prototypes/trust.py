@@ -30,13 +30,25 @@ class Agreement:
     @property
     def reliability(self) -> float:
         """0: the names do no better than meaningless ones; 1: they are fully borne out."""
-        chance = min(self.chance, 0.95)
-        return float(np.clip((self.share - chance) / (FULL * (1 - chance)), 0, 1))
+        return reliability(self.share, self.chance, FULL)
 
     @property
     def weight(self) -> float:
         """Reliability in units of the cosines of this stream."""
         return self.reliability * self.cosine / USUAL_COSINE
+
+
+def reliability(share: float, chance: float, full: float) -> float:
+    """Agreement above chance, of what chance leaves, in units of what is believed fully."""
+    chance = min(float(chance), 0.95)
+    return float(np.clip((share - chance) / (full * (1 - chance)), 0, 1))
+
+
+def turned(texts: Texts) -> Texts:
+    """The same anchors after a fixed random rotation: they keep their mutual angles and lose their
+    meaning."""
+    rotation = _rotation(texts.anchors.shape[1])
+    return Texts(texts.anchors @ rotation, texts.words, texts.scale)
 
 
 def agreement(
@@ -50,15 +62,14 @@ def agreement(
     """Cluster ``mapped`` (f of the rows) twice without any text bonus: once from the samples that
     the names are sure of, once from those that the same names are sure of after a fixed random
     rotation, which keeps their mutual angles and loses their meaning."""
-    turn = _rotation(texts.anchors.shape[1])
     smoothed = smooth(mapped)
     found = []
-    for turned, anchors in enumerate((texts.anchors, texts.anchors @ turn)):
+    for turn, said in enumerate((texts, turned(texts))):
+        anchors = said.anchors
         logits = Standard.of(rows, anchors)(rows)
         says = logits.argmax(axis=1)
-        gate = Texts(anchors, texts.words, texts.scale).gate(rows, logits)
-        keep = confident(says, gate, len(anchors), share)
-        rng = np.random.default_rng((*seed, turned))
+        keep = confident(says, said.gate(rows, logits), len(anchors), share)
+        rng = np.random.default_rng((*seed, turn))
         none = np.zeros((len(rows), len(anchors) + novel), np.float32)
         clusters: Partition = from_seeds(
             mapped, says, keep, none, len(anchors), 0.0, 2, rng, smoothed
