@@ -22,18 +22,13 @@ from ttgcd.prototypes.refit import Fitted, Restarts, Trust, fit
 from ttgcd.prototypes.reservoir import Reservoir
 from ttgcd.prototypes.text_evidence import Texts
 
-#: Weights of the last three counts, the latest last.
-_RECENT = np.array([1.0, 2.0, 4.0])
 #: The number of novel categories stays while it is within this share of what was counted.
 _STEADY = 0.15
-#: Novel classes behind each cluster that is counted beyond the known ones: some share a cluster, as
-#: measured on the development streams (docs/results.md).
-_SHARED = 1.15
-#: Below this reliability of the names the count is not to be believed.
-JUDGED = 0.45
+#: A count whose range is wider than this ratio is not to be believed.
+JUDGED = 4.0
 #: By how much a fresh start must beat what there is: within the stream, where a change of ids costs
 #: more than it brings, and at its end, where everything is answered again.
-_MARGIN, _LAST_MARGIN = 0.01, 0.002
+_MARGIN, _LAST_MARGIN = 0.04, 0.0
 #: Once the reservoir is full it changes slowly: from then on a refit follows at this growth.
 _SLOWER = 1.5
 #: A stream that has changed is refitted when it has grown by so much.
@@ -108,7 +103,6 @@ class Scout:
         self.trust = Trust(0.0, 0.0, 0.0)
         self.census: Census | None = None
         self.words = np.zeros((0, 0), np.int64)
-        self.counts: list[float] = []  # logarithms of the categories counted
         self.moved: list[float] = []
         self.changes: list[int] = []
         self.recent = Recent(texts.anchors.shape[1])
@@ -121,8 +115,8 @@ class Scout:
 
     @property
     def judged(self) -> bool:
-        """Whether the texts could tell how many novel categories there are."""
-        return (self.trust.reliability or 0.0) >= JUDGED
+        """Whether it is clear how many categories there are."""
+        return self.census is not None and self.census.high <= JUDGED * self.census.low
 
     def scores(self, rows: np.ndarray) -> np.ndarray:
         """One column a living category; ``lineage.ids`` are their ids. Pure."""
@@ -167,13 +161,13 @@ class Scout:
         fitted: Fitted = fit(
             rows,
             self.texts,
-            self._count(rows, fresh or self.changed),
+            self._count(rows, fresh or self.changed, last),
             (self.seed, self.seen),
             self.schedule.restarts,
             before,
             self.lineage.novel,
             None if fresh else self.trust,
-            _LAST_MARGIN if last and self.judged else _MARGIN,
+            _LAST_MARGIN if last else _MARGIN,
             self.lineage.named,
         )
         old = self.lineage.ids
@@ -208,9 +202,9 @@ class Scout:
         lineage.ids, lineage.named = lineage.ids[order], len(chosen)
         self.refit(False)
 
-    def _count(self, rows: np.ndarray, anew: bool) -> int:
-        """L as given, or the known classes' complement to what the last censuses counted; ``anew``
-        takes one more."""
+    def _count(self, rows: np.ndarray, anew: bool, last: bool) -> int:
+        """L as given, or the known classes' complement to what was counted; ``anew`` counts again.
+        Within the stream the number stays while it is about the same."""
         least = 0 if self.lineage.fixed else 1  # somewhere every sample must go
         if self.novel is not None:
             return max(least, self.novel - self.lineage.named)
@@ -218,21 +212,10 @@ class Scout:
             return self.lineage.novel
         rng = np.random.default_rng((self.seed, self.seen, _COUNT))
         self.census = take_census(rows, self.texts, rng)
-        self.counts = [*self.counts, float(np.log(self.census.total))][-len(_RECENT) :]
-        weight = _RECENT[-len(self.counts) :]
-        total = float((weight * self.counts).sum() / weight.sum())
         n_known, now = len(self.texts.anchors), self.lineage.novel
-        # Without names to begin with nothing is known of how finely the names divide the images.
-        nameless = not self.lineage.n_known
-        if self.model is not None and not nameless:
-            # Names that say little about the images say little about their number, too: then as
-            # many novel classes as known ones are as good a guess as any.
-            belief = min(1.0, (self.trust.reliability or 0.0) / JUDGED)
-            total = belief * total + (1 - belief) * float(np.log(2 * n_known))
-        shared = 1.0 if nameless else _SHARED
-        wanted = max(least, round(shared * (float(np.exp(total)) - n_known)))
-        same = self.model is not None and abs(wanted - now) <= _STEADY * max(wanted, now)
-        return now if same else wanted
+        wanted = max(least, round(self.census.total) - n_known)
+        steady = self.model is not None and not last
+        return now if steady and abs(wanted - now) <= _STEADY * max(wanted, now) else wanted
 
     # -- memory -------------------------------------------------------------------------------
 
@@ -254,7 +237,6 @@ class Scout:
             "last_fresh": self.last_fresh,
             "trust": [trust.weight, trust.share, trust.reliability],
             "census": None if census is None else [census.total, census.low, census.high],
-            "counts": list(self.counts),
             "moved": list(self.moved),
             "changes": list(self.changes),
             "changed": self.changed,
@@ -281,5 +263,5 @@ class Scout:
         self.model = LinearModel.from_arrays(parts, self.texts) if parts else None
         self.trust = Trust(*values["trust"])
         self.census = None if values["census"] is None else Census(*values["census"])
-        self.counts, self.moved = list(values["counts"]), list(values["moved"])
+        self.moved = list(values["moved"])
         self.last_fit, self.last_fresh = int(values["last_fit"]), int(values["last_fresh"])

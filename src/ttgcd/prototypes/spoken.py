@@ -59,8 +59,8 @@ class Listener:
 
     @property
     def speaking(self) -> bool:
-        """Whether there are words, and somebody to speak for."""
-        return bool(len(self.words.texts) and self.novel)
+        """Whether there are words that can be trusted, and somebody to speak for."""
+        return bool(len(self.words.texts) and self.novel and self.weight > 0)
 
     def cluster(self, centres: np.ndarray) -> Spoken:
         """Lloyd steps from these centres; then novel categories choose their words and are
