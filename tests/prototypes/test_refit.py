@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.metrics import silhouette_score
 
 from tests.prototypes.worlds import world
 from ttgcd.evaluation import split_accuracy
-from ttgcd.prototypes.calibration import Geometry, Standard
 from ttgcd.prototypes.partition import Partition, centres_of
-from ttgcd.prototypes.refit import TEXT_SHARE, Restarts, Words, fit, resized
-from ttgcd.prototypes.text_evidence import Texts, known_bonus
+from ttgcd.prototypes.refit import TEXT_SHARE, Judge, Restarts, fit, resized
+from ttgcd.prototypes.spoken import Spoken
+from ttgcd.prototypes.text_evidence import Bonus, Texts
 
 FEW = Restarts(2, 1)
 
@@ -28,27 +29,6 @@ def test_words_of_novel_categories_are_those_of_their_classes():
         mine = true[fitted.labels == 6 + column]
         right += int(np.bincount(mine).argmax()) - 6 == fitted.words[column, 0]
     assert right >= 4
-
-
-def test_starts_are_told_apart_by_how_far_words_bear_them_out():
-    rows, true, texts = world(6, 6)
-    geometry, names = Geometry.of(rows), Standard.of(rows, texts.anchors)
-    bonus = known_bonus(names, 0.1, 6)
-    words = Words(6, rows, geometry(rows), bonus, Standard.of(rows, texts.words), 0.1)
-    mixed = np.where(true < 6, true, 6 + np.arange(len(true)) % 6)
-    for labels in (true, mixed):
-        start = Partition(labels, centres_of(words.mapped, labels, 12), 0.0)
-        spoken = words.spoken(start)
-        mine = spoken.partition.labels
-        says = [int(np.argmax(spoken.bonus(row[None])[0])) for row in rows]
-        share = np.mean([s == m for s, m in zip(says, mine, strict=True) if m >= 6])
-        assert np.isclose(spoken.borne_out, share)
-        assert np.isclose(spoken.worth, spoken.partition.value + 0.1 * share)
-    right, wrong = (
-        words.spoken(Partition(x, centres_of(words.mapped, x, 12), 0.0)) for x in (true, mixed)
-    )
-    assert right.borne_out > wrong.borne_out + 0.1
-    assert right.worth > wrong.worth
 
 
 def test_with_words_that_can_be_trusted_many_classes_are_found():
@@ -93,3 +73,35 @@ def test_the_centre_that_is_missed_least_goes_first():
     # One of the two centres of class 3 went; the others are as they were.
     assert np.array_equal(left[:3], centres[:3])
     assert not len(resized(rows, doubled, 0, known, np.random.default_rng(0))) > 2
+
+
+def test_a_partition_is_worth_its_silhouette_and_what_texts_bear_out():
+    rows, true, _ = world(3, 3, noise=0.5)
+    some, sure = np.arange(0, len(rows), 2), np.zeros(len(rows) // 2, bool)
+    sure[:40] = true[some][:40] < 3
+    judge = Judge(rows[some], some, true[some], sure)
+    nothing = Bonus(np.zeros((6, 48), np.float32), np.zeros(6, np.float32))
+
+    def worth(labels: np.ndarray, borne_out: float) -> float:
+        partition = Partition(labels, centres_of(rows, labels, 6), 0.0)
+        return judge.worth(Spoken(partition, nothing, np.zeros((3, 0), np.int64), borne_out))
+
+    wanted = silhouette_score(rows[some], true[some], metric="cosine")
+    assert np.isclose(worth(true, 0.25), 0.5 * wanted, atol=1e-4)
+    swapped = np.where(true < 3, (true + 1) % 3, true)  # as well parted, and against the names
+    assert worth(swapped, 1.0) == 0
+    half = np.where(true == 0, 1, np.where(true == 1, 0, true))
+    share = (half == true)[some][sure].mean()
+    assert np.isclose(worth(half, 1.0), wanted * np.sqrt(share), atol=1e-4)
+
+
+def test_words_speak_only_where_they_are_trusted():
+    rows, _, texts = world(0, 6)
+    fitted = fit(rows, texts, 6, (0, 1), FEW)
+    assert fitted.trust.reliability is None
+    assert fitted.words.shape == (6, 0)
+
+
+def test_without_a_name_the_classes_are_found():
+    rows, true, texts = world(0, 12)
+    assert split_accuracy(fit(rows, texts, 12, (0, 1), FEW).labels, true, 0).all > 0.9

@@ -13,8 +13,10 @@ from ttgcd.prototypes.calibration import unit
 NEAR = 10
 #: Rows in the mean of a row and those next to it.
 AVERAGED = 8
-#: Up to so many samples a graph is decomposed whole: iterations need room to work in.
+#: Up to so many samples a graph is decomposed whole.
 _SMALL = 256
+#: Directions of a larger one: so many more are looked for, in so many rounds of so many steps.
+_SPARE, _ROUNDS, _STEPS = 32, 12, 6
 _CHUNK = 2048
 
 
@@ -72,18 +74,18 @@ class Neighbourhood:
     def directions(self, count: int) -> np.ndarray:
         """Samples as unit rows of the ``count`` leading eigenvectors of the graph,
         S = D^-1/2 A D^-1/2: where two are joined by many short ways they point the same way."""
-        steps = self._normalised().astype(np.float64)
-        n = len(self.degree)
+        steps, n = self._normalised(), len(self.degree)
         if n <= _SMALL or 3 * count >= n:
-            return unit(np.linalg.eigh(steps.toarray())[1][:, -count:])
-        from scipy.sparse.linalg import ArpackNoConvergence, eigsh  # slow to import
-
-        begin = np.random.default_rng(0).normal(size=n)
-        try:
-            vectors = eigsh(steps, k=count, which="LA", v0=begin, tol=1e-4)[1]
-        except ArpackNoConvergence as stopped:
-            vectors = stopped.eigenvectors
-        return unit(vectors)
+            return unit(np.linalg.eigh(steps.toarray().astype(np.float64))[1][:, -count:])
+        # A block at once: where the graph falls into parts the first eigenvalue comes many times,
+        # and one vector alone would find one of its directions.
+        block = np.random.default_rng(0).normal(size=(n, count + _SPARE)).astype(np.float32)
+        for _ in range(_ROUNDS):
+            for _ in range(_STEPS):
+                block = 0.5 * (block + steps @ block)
+            block = np.linalg.qr(block)[0]
+        vectors = np.linalg.eigh((block.T @ (steps @ block)).astype(np.float64))[1][:, -count:]
+        return unit(block @ vectors.astype(np.float32))
 
     def _normalised(self) -> sparse.csr_matrix:
         scale = sparse.diags(1 / np.sqrt(np.maximum(self.degree, 1)))

@@ -22,7 +22,7 @@ from ttgcd.prototypes.trust import Agreement, agreement
 #: Share of what the words say in the features, where they are trusted.
 TEXT_SHARE = 0.05
 #: By how much a start must be worth more than the first one, which alone begins at the names.
-LEAD = 0.04
+LEAD = 0.06
 #: Rows on which fresh starts are tried: at least so many, and so many a category.
 SAMPLE, SAMPLE_OF_EACH = 4096, 20
 _SEEDS, _TRUST, _BIRTHS, _SAMPLE = range(4)  # purposes of random numbers
