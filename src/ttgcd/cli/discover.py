@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vocabulary",
         metavar="@FILE|none",
         help="words that novel categories may be: they help to group and are suggested as names "
-        "(default: 4,900 visible things)",
+        "(default: 4,000 visible things)",
     )
     parser.add_argument(
         "--abstain",
