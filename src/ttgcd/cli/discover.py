@@ -226,12 +226,11 @@ def _go_on(args: argparse.Namespace) -> int:
 
 
 def _with_progress(args: argparse.Namespace, discover: Any) -> int:
-    from ttgcd.cli.progress import Progress
+    from ttgcd.cli.progress import shown
     from ttgcd.discovery.engine import Engine
     from ttgcd.wording import as_options
 
-    progress = None if args.quiet else Progress()
-    try:
+    with shown(args.quiet) as progress:
         found = discover(
             resume=args.resume,
             overwrite=args.overwrite,
@@ -239,9 +238,6 @@ def _with_progress(args: argparse.Namespace, discover: Any) -> int:
             progress=progress,
             command=["ttgcd", *sys.argv[1:]],
         )
-    finally:
-        if progress is not None:
-            progress.close()
     print(as_options(found.text()))
     return 0
 

@@ -128,7 +128,8 @@ def _open_objects(spec: Any, max_bytes: int) -> Source:
 
 
 def _open_several(paths: list[str], max_bytes: int) -> Source:
-    """Paths of images in the order given; folders, shards and patterns among them are opened."""
+    """Paths of images in the order given; folders and shards among them are opened, and a pattern
+    stands for its files, as if the shell had put them there."""
 
     def whole(path: str) -> bool:
         if remote.is_address(path):
@@ -136,6 +137,7 @@ def _open_several(paths: list[str], max_bytes: int) -> Source:
             return not name.endswith((*EXTENSIONS, *UNREAD))
         return os.path.isdir(path) or path.lower().endswith((*TARS, *LISTS, ".parquet", ".npy"))
 
+    paths = [name for path in paths for name in _files_of(path)]
     if not any(map(whole, paths)):
         return ListSource(paths, max_bytes=max_bytes)
     from ttgcd.streams.several import Several
@@ -147,6 +149,22 @@ def _open_several(paths: list[str], max_bytes: int) -> Source:
         else:
             parts.append(("", ListSource(list(group), max_bytes=max_bytes)))
     return Several(parts)
+
+
+def _files_of(path: str) -> list[str]:
+    """The files that a pattern stands for; anything else is itself."""
+    if remote.is_address(path):
+        names = _braces(path)
+        if names == [path] and not _has_magic(path):
+            return names
+        found = [f for name in names for f in (remote.matching(name) if _has_magic(name) else [name])]
+    elif os.path.exists(path) or not (glob.has_magic(path) or _braces(path) != [path]):
+        return [path]
+    else:
+        found = _expand(path)
+    if not found:
+        raise InputError(f"no file matches {remote.without_secrets(path)!r}")
+    return found
 
 
 def _open_folder(path: str, max_bytes: int) -> Source:
