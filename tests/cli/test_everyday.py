@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,8 +14,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+import ttgcd
+from tests.streams.test_decode import png
 from ttgcd.cli import main
 from ttgcd.datasets.iconshift import load_iconshift
+from ttgcd.errors import InputError
 
 KNOWN = ["--known", "umbrella,cat", "--novel", "2", "--model", "mini", "--quiet"]
 
@@ -129,3 +134,64 @@ def test_ctrl_c_is_answered_at_once(photos, tmp_path) -> None:
         process.wait()
         process.stderr.close()
 
+
+def test_the_summary_prints_what_to_type(photos, tmp_path, capsys) -> None:
+    out = tmp_path / "found"
+    assert main(["discover", str(photos), *KNOWN, "--out", str(out)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    hint = next(line for line in said if line.startswith("to name it: "))
+    *command, _ = shlex.split(hint.removeprefix("to name it: ttgcd "))
+    assert main([*command, "toadstool"]) == 0
+    name = command[-1]
+    row = next(line.split() for line in said if line.strip().startswith(f"{name} "))
+    records = json.loads((out / "categories.json").read_text())["categories"]
+    renamed = next(record for record in records if record["name"] == "toadstool")
+    assert row[row.index("id") + 1] == str(renamed["id"])
+
+
+def test_csv_goes_to_standard_output_and_beside_the_run(found, monkeypatch, capfdbinary) -> None:
+    monkeypatch.chdir(found.parent)
+    assert main(["export", "found", "--to", "csv", "--out", "-"]) == 0
+    printed = capfdbinary.readouterr().out
+    assert not Path("-").exists()
+    assert main(["export", "found", "--to", "csv"]) == 0
+    assert Path("found.csv").read_bytes() == printed
+    assert printed.startswith(b"id,category,kind,name") and printed.count(b"\n") == 17
+    assert main(["export", "found", "--to", "folders", "--out", "-"]) == 2
+
+
+def test_going_on_into_the_run_itself_is_refused_in_words(found, photos, capsys) -> None:
+    given = ["discover", str(photos), "--from", str(found), "--out", str(found), "--quiet"]
+    assert main(given) == 2
+    said = capsys.readouterr().err
+    assert "choose another --out" in said and "settings" not in said
+
+
+def test_a_device_that_is_not_there_is_refused_in_one_short_line(photos, tmp_path, capsys) -> None:
+    given = ["discover", str(photos), *KNOWN, "--out", str(tmp_path / "out"), "--device"]
+    for device in ("mps", "abacus"):
+        assert main([*given, device]) == 2
+        said = capsys.readouterr().err
+        assert f"device '{device}' cannot be used" in said and "--device cpu" in said
+        assert len(said) < 150
+
+
+def test_users_of_the_command_read_of_options_in_the_report_too(photos, tmp_path) -> None:
+    given = [str(photos), "--known", "umbrella,cat", "--model", "mini", "--quiet"]
+    assert main(["discover", *given, "--out", str(tmp_path / "out")]) == 0
+    notes = json.loads((tmp_path / "out" / "run.json").read_text())["notes"]
+    assert any("`novel=...`" in note for note in notes)
+    page = (tmp_path / "out" / "report.html").read_text()
+    listed = page.split('aria-label="Notes"')[1].split("</ul>")[0]
+    assert "with --novel if you know it" in listed and "`" not in listed
+
+
+def test_an_image_of_too_many_pixels_is_set_aside_with_its_size(photos, tmp_path) -> None:
+    (photos / "huge.png").write_bytes(png(60_000, 60_000, 8, 2, b""))
+    assert main(["discover", str(photos), *KNOWN, "--out", str(tmp_path / "out")]) == 0
+    assert "too many pixels: 3,600,000,000 in all" in (tmp_path / "out/rejected.csv").read_text()
+
+
+def test_a_dictionary_of_splits_is_refused_with_the_way_out() -> None:
+    with pytest.raises(InputError, match=r"give one, as in data\['train'\]"):
+        ttgcd.discover({"train": ["a.png"]}, known="cat", model="mini")

@@ -5,11 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ttgcd.errors import InputError
 from ttgcd.methods.registry import DEFAULT_PRESET, PRESETS
+
+if TYPE_CHECKING:
+    from ttgcd.discovery import Discovery
+    from ttgcd.methods.answer import Category
 
 #: What decides the answers of a run that goes on from an earlier one is the earlier one's.
 _THE_RUNS = (
@@ -239,7 +244,16 @@ def _with_progress(args: argparse.Namespace, discover: Any) -> int:
             command=["ttgcd", *sys.argv[1:]],
         )
     print(as_options(found.text()))
+    if found.out is not None and (largest := _largest_unnamed(found)) is not None:
+        words = (str(found.out), "rename", largest.name, largest.good_name or "NAME")
+        print(f"to name it: ttgcd edit {shlex.join(words)}")
     return 0
+
+
+def _largest_unnamed(found: Discovery) -> Category | None:
+    """What the summary shows first."""
+    novel = [c for c in found.categories if c.kind == "novel" and c.count]
+    return max(novel, key=lambda c: c.count, default=None)
 
 
 def _source(args: argparse.Namespace) -> Any:

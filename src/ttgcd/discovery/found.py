@@ -176,7 +176,7 @@ def _listed(novel: Iterable[Category], most: int = 10) -> list[str]:
     lines = []
     for category in ordered[:most]:
         guess = f"  ({category.good_name}?)" if category.good_name else ""
-        lines.append(f"  {category.name:<9} {category.count:>6,}{guess}")
+        lines.append(f"  {category.name:<9} {category.count:>6,}  id {category.id}{guess}")
     if len(ordered) > most:
         lines.append(f"  ... and {len(ordered) - most} more")
     return lines

@@ -116,7 +116,7 @@ class FolderSource(Files):
 
 def _is_a_run(folders: Sequence[str], names: Collection[str]) -> bool:
     """Whether a folder is the output of a run, finished or not, by what lies in it."""
-    return RUN_FILES <= set(names) or RUN_PROGRESS in folders
+    return set(names) >= RUN_FILES or RUN_PROGRESS in folders
 
 
 class RemoteFolder(FolderSource):
@@ -132,7 +132,7 @@ class RemoteFolder(FolderSource):
         for relative in self._listed:
             here, _, name = relative.rpartition("/")
             holds.setdefault(here, set()).add(name)
-        self._runs = sorted(here for here, names in holds.items() if here and RUN_FILES <= names)
+        self._runs = sorted(here for here, names in holds.items() if here and names >= RUN_FILES)
         for relative in self._listed:
             if any(relative.startswith(f"{run}/") for run in self._runs):
                 continue

@@ -107,6 +107,11 @@ def _open_objects(spec: Any, max_bytes: int) -> Source:
         return open_ray_dataset(spec)
     if hasattr(spec, "detach"):  # a tensor of many images or embeddings
         return open_array(spec.detach().cpu().numpy())
+    if isinstance(spec, Mapping) and spec:  # a DatasetDict of Hugging Face among them
+        first = next(iter(spec))
+        raise InputError(
+            f"a {type(spec).__name__} holds several sources: give one, as in data[{first!r}]"
+        )
     if isinstance(spec, (set, frozenset, Mapping)):
         raise InputError(f"a {type(spec).__name__} has no order: give a list")
     if not isinstance(spec, Iterable) and not hasattr(spec, "__getitem__"):
@@ -157,7 +162,9 @@ def _files_of(path: str) -> list[str]:
         names = _braces(path)
         if names == [path] and not _has_magic(path):
             return names
-        found = [f for name in names for f in (remote.matching(name) if _has_magic(name) else [name])]
+        found = [
+            f for name in names for f in (remote.matching(name) if _has_magic(name) else [name])
+        ]
     elif os.path.exists(path) or not (glob.has_magic(path) or _braces(path) != [path]):
         return [path]
     else:
