@@ -53,7 +53,8 @@ def other_meaning(said: str, category: int, records: Sequence[Record]) -> str | 
     if not said.strip().isdecimal():
         return None
     for record in records:
-        if _is(record["name"], f"novel {said.strip()}") and record["id"] != category:
+        numbered = (f"novel {said.strip()}", f"group {said.strip()}")
+        if record["name"] in numbered and record["id"] != category:
             return (
                 f"{said.strip()} was taken for an id; "
                 f'for {record["name"]!r} (id {record["id"]}) write "{record["name"]}"'
