@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -290,9 +290,7 @@ def _names(level: Level, by_id: Mapping[int, str], rows: slice) -> pyarrow.Array
     return pa.array([by_id[i] for i in ids.tolist()], pa.string()).take(pa.array(at.ravel()))
 
 
-def _described(
-    levels: Levels, categories: Records, shown: LevelName | None
-) -> dict[str, Any]:
+def _described(levels: Levels, categories: Records, shown: LevelName | None) -> dict[str, Any]:
     """What categories.json says of the levels; the records get their parents."""
     parents = levels.parents()
     for record in categories:

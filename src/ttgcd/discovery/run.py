@@ -18,6 +18,7 @@ from ttgcd.discovery.edits.handover import carry_over, check_handover
 from ttgcd.discovery.engine import LOCAL, Engine, Kind
 from ttgcd.discovery.found import Discovery
 from ttgcd.discovery.inputs import Inputs, identity_of, prepare
+from ttgcd.discovery.levels import LevelName
 from ttgcd.discovery.outcome import counted, write_outcome
 from ttgcd.discovery.review import check_judged
 from ttgcd.discovery.sanity import late_classes_of, sorted_by_folder
@@ -54,6 +55,7 @@ def discover(
     vocabulary: str | Sequence[str] | None = None,
     labels: str | None = None,
     abstain: float | None = None,
+    level: LevelName | None = None,
     method: str | None = None,
     preset: str | None = None,
     changes: Mapping[str, Any] | None = None,
@@ -104,6 +106,9 @@ def discover(
         CSV id,label of true names, for scoring only.
     abstain
         Answers with a confidence below this go to a pile for review.
+    level
+        What to show of the result: "coarse", "found", "fine" or a number of groups; the other
+        levels are there at once, by ``at``.
     method, preset, changes
         A registered method or ``module:Class``; or a named configuration; and single options of it.
     batch_size, seed, shuffle
@@ -144,6 +149,7 @@ def discover(
         vocabulary=vocabulary,
         labels=labels,
         abstain=abstain,
+        level=level,
         method=method,
         preset=preset,
         changes=changes or {},
@@ -254,16 +260,17 @@ def go_on(
     labels: str | None = None,
     abstain: float | None = None,
     vocabulary: str | Sequence[str] | None = None,
+    level: LevelName | None = None,
 ) -> Discovery:
     """Further images on top of a finished run: answered, learned from, ids as they were.
 
-    Its edits go along. What does not decide the answers can be said anew: ``labels``, ``abstain``
-    and ``vocabulary``, as for ``discover``.
+    Its edits go along. What does not decide the answers can be said anew: ``labels``, ``abstain``,
+    ``vocabulary`` and ``level``, as for ``discover``.
     """
     saved = SavedRun(earlier)
     return run_discovery(
         images,
-        replace(saved.settings, labels=labels, abstain=abstain, vocabulary=vocabulary),
+        replace(saved.settings, labels=labels, abstain=abstain, vocabulary=vocabulary, level=level),
         out=out,
         resume=resume,
         overwrite=overwrite,

@@ -344,9 +344,7 @@ def with_columns(
         at, field = table.schema.get_field_index(name), pa.field(name, kind)
         column = values[name].cast(kind)
         table = (
-            table.append_column(field, column)
-            if at < 0
-            else table.set_column(at, field, column)
+            table.append_column(field, column) if at < 0 else table.set_column(at, field, column)
         )
     return table
 

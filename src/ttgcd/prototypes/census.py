@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ttgcd.prototypes.calibration import Geometry, unit
+from ttgcd.prototypes.curve import Curve
 from ttgcd.prototypes.partition import centres_of
 from ttgcd.prototypes.text_evidence import Texts
 
@@ -40,6 +41,7 @@ class Census:
     total: float
     low: float
     high: float
+    curve: Curve | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def take_census(rows: np.ndarray, texts: Texts, rng: np.random.Generator) -> Cen
     n_known = len(texts.anchors)
     if len(rows) < 2 * SMALLEST:
         return Census(max(1, n_known), max(1, n_known), max(1, n_known))
-    words, names = [], []
+    words, names, curves = [], [], []
     for _ in range(TREES if len(rows) > SAMPLES else 1):
         some = rows
         if len(rows) > SAMPLES:
@@ -70,13 +72,27 @@ def take_census(rows: np.ndarray, texts: Texts, rng: np.random.Generator) -> Cen
                 continue
             cuts = _cut(mapped, centred, texts)
             names.append(np.log(_reached(cuts)))
+            curves.append((cuts.clusters, _quality(cuts)))
             # Distinct words need words beside the names; without them the names alone vote.
             words.append(np.log(_most_distinct(cuts)) if len(texts.words) else names[-1])
     weight = 0.5 * n_known**2 / (n_known**2 + MANY_NAMES**2)
     total = (1 - weight) * np.mean(words) + weight * np.mean(names)
     votes = [*words, *names] if weight > 0.1 else words
     low, high = min(*votes, total) - np.log(WIDEN), max(*votes, total) + np.log(WIDEN)
-    return Census(float(np.exp(total)), float(np.exp(low)), float(np.exp(high)))
+    curve = _mean_curve(curves) if curves and len(texts.words) else None
+    return Census(float(np.exp(total)), float(np.exp(low)), float(np.exp(high)), curve)
+
+
+def _mean_curve(curves: list[tuple[np.ndarray, np.ndarray]]) -> Curve:
+    """The mean of several, where all of them have been."""
+    ends = min(clusters.max() for clusters, _ in curves)
+    numbers = np.unique(curves[0][0])
+    numbers = numbers[numbers <= ends]
+    means = []
+    for clusters, quality in curves:
+        ascending, first = np.unique(clusters, return_index=True)
+        means.append(np.interp(np.log(numbers), np.log(ascending), quality[first]))
+    return Curve(numbers, np.mean(means, axis=0))
 
 
 def _cut(mapped: np.ndarray, centred: np.ndarray, texts: Texts) -> _Cuts:
@@ -139,8 +155,12 @@ def _numbers(samples: int, n_known: int) -> list[int]:
     return [k for k in numbers if k <= max(2, samples // 2)]
 
 
+def _quality(cuts: _Cuts) -> np.ndarray:
+    return (cuts.distinct * cuts.word) ** 2 * np.sqrt(cuts.names)
+
+
 def _most_distinct(cuts: _Cuts) -> float:
-    quality = (cuts.distinct * cuts.word) ** 2 * np.sqrt(cuts.names)
+    quality = _quality(cuts)
     weight = np.exp(-(1 - quality / quality.max()) / SOFTNESS)
     return float((weight * cuts.clusters).sum() / weight.sum())
 

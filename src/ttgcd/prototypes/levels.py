@@ -134,7 +134,7 @@ class Tree:
             number |= {(c, leaf): int(own[leaf]) for leaf in range(len(own))}
             top[c] = own[0]
         pairs: list[tuple[int, int]] = []
-        for height, c, step, _ in joins:
+        for _height, c, step, _ in joins:
             a, b = inner[c][1].pairs[step].tolist()
             pairs.append((number[c, a], number[c, b]))
             top[c] = number[c, len(inner[c][0]) + step] = n + len(pairs) - 1
@@ -200,7 +200,7 @@ class Tree:
         as a ratio. Up to three categories stay as they are.
         """
         c = self.found
-        lower = [k for k in hills if 2 <= k and k * SAME <= c]
+        lower = [k for k in hills if k >= 2 and k * SAME <= c]
         if lower:
             return max(lower)
         if c < 4:
