@@ -213,7 +213,7 @@ def _other_levels(levels: dict[str, Any] | None, shown: LevelName | None) -> lis
         return []
     numbers = {"coarse": levels["coarse"]["count"], "found": levels["found"]}
     numbers["fine"] = levels["fine"]["count"]
-    of_shown = numbers.get(str(shown or "found"))
+    of_shown = shown if isinstance(shown, int) else numbers.get(shown or "found")
     others = [f"{n:,} {name}" for name, n in numbers.items() if n != of_shown]
     if not others:
         return []

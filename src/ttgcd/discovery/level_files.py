@@ -301,6 +301,8 @@ def _described(levels: Levels, categories: Records, shown: LevelName | None) -> 
     if isinstance(check_level(shown), int):
         names.append(str(shown))
     said: dict[str, Any] = {"found": levels.found, "hills": list(levels.hills)}
+    if (note := levels.hills_note()) is not None:
+        said["note"] = note
     if shown is not None:
         said["shown"] = check_level(shown)
     for name in names:

@@ -37,7 +37,9 @@ class Group:
     categories
         Ids of what is in it, the largest first; one for a category and for a part of it.
     suggested_names
-        For a group of novel categories without a name: what those were suggested, as a question.
+        Of the novel categories in it that have no name; a question, as theirs are.
+    parts
+        For a part of a category, the ids of the groups at the fine level that it is made of.
     """
 
     id: int
@@ -46,6 +48,7 @@ class Group:
     count: int
     categories: tuple[int, ...]
     suggested_names: tuple[str, ...] = ()
+    parts: tuple[int, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The record in ``categories.json``."""
@@ -53,6 +56,7 @@ class Group:
             **vars(self),
             "categories": list(self.categories),
             "suggested_names": list(self.suggested_names),
+            "parts": list(self.parts),
         }
 
 
@@ -87,11 +91,13 @@ class Level:
 
     def text(self) -> str:
         """A summary for people."""
-        lines = [f"level {self.name}: {counted(len(self.labels), 'sample')} in "
-                 f"{counted(len(self), 'group')}"]  # fmt: skip
+        samples, groups = counted(len(self.labels), "sample"), counted(len(self), "group")
+        lines = [f"level {self.name}: {samples} in {groups}"]
+        width = max((len(group.name) for group in self.groups[:_SHOWN]), default=0)
         for group in self.groups[:_SHOWN]:
             words = ", ".join(group.suggested_names)
-            lines.append(f"  {group.name:<9} {group.count:>6,}" + f"  ({words}?)" * bool(words))
+            more = f"  ({words}?)" if words else ""
+            lines.append(f"  {group.name:<{width}} {group.count:>6,}{more}")
         if len(self) > _SHOWN:
             lines.append(f"  ... and {len(self) - _SHOWN:,} more")
         return "\n".join(lines)
@@ -220,20 +226,22 @@ class Levels:
         if len(own) == 1:
             record = self._records[int(own[0])]
             siblings = np.flatnonzero(self._parts.category == own[0])
-            name = record["name"]
+            name, parts = record["name"], np.zeros(0, np.int64)
             if len(leaves) < len(siblings):
+                parts = self._parts.ids[leaves]
                 numbers = np.searchsorted(siblings, leaves) + 1
                 name += "." + "+".join(map(str, numbers.tolist()))
             words = [] if _has_name(record) else record["suggested_names"][:_WORDS]
             kind = record["kind"]
-            return Group(int(ids[node]), kind, name, count, (int(own[0]),), tuple(words))
+            pieces = tuple(parts.tolist())
+            return Group(int(ids[node]), kind, name, count, (int(own[0]),), tuple(words), pieces)
         sizes = {int(c): int(self._sizes[leaves[category == c]].sum()) for c in own}
         order = sorted(sizes, key=lambda c: (-sizes[c], c))
         records = [self._records[c] for c in order]
         named = [r for r in records if _has_name(r)]
         names = [r["name"] for r in (*named, *(r for r in records if not _has_name(r)))]
         kinds = {r["kind"] for r in records}
-        words = [] if named else [r["good_name"] for r in records if r.get("good_name")]
+        words = [r["good_name"] for r in records if r.get("good_name") and not _has_name(r)]
         return Group(
             int(ids[node]),
             kinds.pop() if len(kinds) == 1 else "mixed",

@@ -283,6 +283,10 @@ class Scout:
         self.model = LinearModel.from_arrays(parts, self.texts) if parts else None
         self.trust = Trust(*values["trust"])
         curve = None if values.get("curve") is None else Curve.from_json(values["curve"])
-        self.census = None if values["census"] is None else Census(*values["census"], curve=curve)
+        if (counted := values["census"]) is None:
+            self.census = None
+        else:
+            total, low, high = counted
+            self.census = Census(total, low, high, curve)
         self.counts, self.moved = list(values["counts"]), list(values["moved"])
         self.last_fit, self.last_fresh = int(values["last_fit"]), int(values["last_fresh"])
