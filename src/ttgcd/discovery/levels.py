@@ -231,7 +231,9 @@ class Levels:
                 parts = self._parts.ids[leaves]
                 numbers = np.searchsorted(siblings, leaves) + 1
                 name += "." + "+".join(map(str, numbers.tolist()))
-            words = [] if _has_name(record) else record["suggested_names"][:_WORDS]
+            # What a category was suggested need not fit to a part of it.
+            whole = len(leaves) == len(siblings) and not _has_name(record)
+            words = record["suggested_names"][:_WORDS] if whole else ()
             kind = record["kind"]
             pieces = tuple(parts.tolist())
             return Group(int(ids[node]), kind, name, count, (int(own[0]),), tuple(words), pieces)

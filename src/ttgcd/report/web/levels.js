@@ -18,9 +18,10 @@ function rowsOfGroup(group, own) {
 
 // Those with a name first, then the largest: as the run's files name them, with guesses as questions.
 function titleOf(group, own) {
-  if (group.parts.length) return `${own[0].title} · ${group.name.slice(group.name.lastIndexOf(".") + 1)}`;
-  const names = [...own.filter((c) => !c.guess), ...own.filter((c) => c.guess)].map((c) => c.title);
-  return names.slice(0, 3).join(", ") + (names.length > 3 ? ` and ${number(names.length - 3)} more` : "");
+  // What the category was suggested need not fit to a part of it.
+  if (group.parts.length) return `${own[0].name}.${group.name.slice(group.name.lastIndexOf(".") + 1)}`;
+  const names = [...new Set([...own.filter((c) => !c.guess), ...own.filter((c) => c.guess)].map((c) => c.title))].slice(0, 3);
+  return names.join(", ") + (own.length > names.length ? ` and ${number(own.length - names.length)} more` : "");
 }
 
 function groupCard(group) {
@@ -48,8 +49,8 @@ function drawLevels() {
   node.querySelectorAll(".toggle button").forEach((b) => b.setAttribute("aria-pressed", String(b.dataset.level === level.name)));
   const cards = bySizeOfGroup(now.groups).map(groupCard).filter(Boolean), left = cards.length - level.limit;
   const alone = now.count - now.groups.length;
-  const kind = now.groups.some((g) => g.parts.length) ? "have parts" : "stand together";
-  $("levels-said").textContent = `${number(now.count)} groups: below, those that ${kind === "have parts" ? "are parts of a category" : "hold several categories"}${alone > 0 ? `; the other ${number(alone)} are a category each` : ""}.`;
+  const what = now.groups.some((g) => g.parts.length) ? "are parts of a category" : "hold several categories";
+  $("levels-said").textContent = `${number(now.count)} ${now.name === "coarse" || now.name === "fine" ? `${now.name} ` : ""}groups: below, those that ${what}${alone > 0 ? `; the other ${number(alone)} ${alone === 1 ? "is a category" : "are a category each"}` : ""}.`;
   node.querySelector(".cards").replaceChildren(...cards.slice(0, level.limit));
   const more = node.querySelector(".more");
   more.hidden = left <= 0;
@@ -62,6 +63,7 @@ function startLevels() {
   const levels = offered(), node = $("levels");
   if (levels.length === 0) return;
   level.name = levels[0].name;
+  node.querySelector(".toggle").hidden = levels.length < 2;
   const text = (l) => (/^\d+$/.test(l.name) ? `${l.name} groups` : l.name[0].toUpperCase() + l.name.slice(1));
   node.querySelector(".toggle").replaceChildren(...levels.map((l) => make("button", {
     type: "button", "data-level": l.name, text: text(l),
