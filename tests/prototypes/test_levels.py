@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ttgcd.prototypes.levels import FIRST_MERGED_ID, Tree, finer, ward
 from ttgcd.prototypes.parts import (
+    CLEARLY,
     LEAST,
     Looks,
     Parts,
@@ -134,11 +135,11 @@ def clouds(count: int, each: int, seed: int, apart: float = 1.0, d: int = 64) ->
 
 
 def test_a_cloud_is_left_whole_and_two_are_halved() -> None:
-    split = [halves(clouds(1, 60, seed))[1] >= 2.0 for seed in range(40)]
+    split = [halves(clouds(1, 60, seed))[1] >= CLEARLY for seed in range(40)]
     assert sum(split) <= 2
     for seed in range(20):
         half, clear = halves(clouds(2, 30, seed))
-        assert clear >= 2.0
+        assert clear >= CLEARLY
         assert half[:30].all() != half[30:].all() and half.sum() == 30
 
 

@@ -1,7 +1,7 @@
 """Finer than the categories found: parts of a category, where its members come in clusters.
 
 A category is halved, and its halves again, as long as two clusters explain clearly more of its
-members than they would of one Gaussian cloud with the same variances (SigClust, Liu et al. 2008,
+members than they would of one Gaussian cloud with the same covariance (SigClust, Liu et al. 2008,
 on the leading directions).
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -20,7 +21,7 @@ LEAST = 6
 DIRECTIONS = 16
 #: Clouds without clusters to compare with, and by how many of their deviations a category must be
 #: better explained by its halves than they are by theirs.
-CLOUDS, CLEARLY = 16, 2.0
+CLOUDS, CLEARLY = 16, 3.0
 #: The id of part n of category c is the first of these plus c times the second plus n.
 FIRST_PART_ID, PARTS_OF_ONE = 10_000_000, 64
 #: Directions along which halving begins, and Lloyd steps from there.
@@ -193,14 +194,21 @@ def halves(rows: np.ndarray) -> tuple[np.ndarray, float]:
     # The sign of an axis means nothing: let it be that of its largest entry.
     axes = vectors[:, kept]
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
-    rng = np.random.default_rng(0)  # the same clouds for all: nothing else is drawn
-    clouds = rng.normal(size=(CLOUDS, n, len(scale))) * scale / np.sqrt(n - 1)
-    masks, left = _two_means(np.concatenate([(axes * scale)[None], clouds]))
+    masks, left = _two_means(np.concatenate([axes[None], _clouds(n, len(scale))]) * scale)
     half = masks[0]
     if min(half.sum(), n - half.sum()) < LEAST:
         return none
     usual, deviation = left[1:].mean(), max(float(left[1:].std(ddof=1)), 1e-6)
     return half, float((usual - left[0]) / deviation)
+
+
+@lru_cache(8)
+def _clouds(n: int, directions: int) -> np.ndarray:
+    """Gaussian clouds turned and stretched until their axes are as long as those of any other rows:
+    a covariance measured on few rows is wider than the true one, and clouds drawn from it wider
+    still. Always the same ones: nothing else is drawn here."""
+    drawn = np.random.default_rng(0).normal(size=(CLOUDS, n, directions))
+    return np.linalg.qr(drawn - drawn.mean(axis=1, keepdims=True))[0]
 
 
 def _two_means(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
