@@ -28,6 +28,7 @@ def main() -> None:
     verbs = parser.add_subparsers(dest="verb", required=True)
     parts = verbs.add_parser("parts")
     parts.add_argument("packs", nargs="+", type=Path)
+    parts.add_argument("--clearly", type=float, default=CLEARLY, help="deviations of a clear split")
     cost = verbs.add_parser("cost")
     cost.add_argument("--rows", type=int, default=100_000)
     cost.add_argument("--categories", type=int, default=345)
@@ -41,14 +42,15 @@ def main() -> None:
     print("|---|---:|---:|---:|---:|")
     for pack in args.packs:
         with np.load(pack) as data:
-            print(parts_of(pack.stem, data["v"].astype(np.float32), data["y"]), flush=True)
+            rows, true = data["v"].astype(np.float32), data["y"]
+            print(parts_of(pack.stem, rows, true, args.clearly), flush=True)
 
 
-def parts_of(name: str, rows: np.ndarray, true: np.ndarray) -> str:
+def parts_of(name: str, rows: np.ndarray, true: np.ndarray, least: float) -> str:
     """One line of the table; percentages, and how pure the halves of random pairs are."""
     looks, rng = Looks.of(rows)(rows), np.random.default_rng(0)
     large = [c for c in np.unique(true) if (true == c).sum() >= 2 * LEAST]
-    split = [clear(looks[true == c]) for c in large]
+    split = [clearness(looks[true == c]) >= least for c in large]
     drawn = [rng.choice(large, 2, replace=False) for _ in range(PAIRS)]
     centres = np.stack([looks[true == c].mean(axis=0) for c in large])
     centres /= np.linalg.norm(centres, axis=1, keepdims=True)
@@ -56,17 +58,18 @@ def parts_of(name: str, rows: np.ndarray, true: np.ndarray) -> str:
     np.fill_diagonal(cosines, -1)
     nearest = [(large[i], large[int(cosines[i].argmax())]) for i in range(min(PAIRS, len(large)))]
     purity = [pure(looks, true, *pair) for pair in drawn]
-    shares = [
-        np.mean([clear(looks[np.isin(true, pair)]) for pair in pairs]) for pairs in (drawn, nearest)
+    told = [
+        [clearness(looks[np.isin(true, pair)]) >= least for pair in pairs]
+        for pairs in (drawn, nearest)
     ]
     return (
-        f"| {name} | {len(large)} | {100 * np.mean(split):.0f} % | {100 * shares[0]:.0f} %, halves "
-        f"{100 * np.mean(purity):.0f} % pure | {100 * shares[1]:.0f} % |"
+        f"| {name} | {len(large)} | {100 * np.mean(split):.0f} % | {100 * np.mean(told[0]):.0f} %, halves "
+        f"{100 * np.mean(purity):.0f} % pure | {100 * np.mean(told[1]):.0f} % |"
     )
 
 
-def clear(rows: np.ndarray) -> bool:
-    return halves(rows[:MOST_MEMBERS])[1] >= CLEARLY
+def clearness(rows: np.ndarray) -> float:
+    return halves(rows[:MOST_MEMBERS])[1]
 
 
 def pure(looks: np.ndarray, true: np.ndarray, one: int, other: int) -> float:
