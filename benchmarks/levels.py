@@ -62,10 +62,10 @@ def parts_of(name: str, rows: np.ndarray, true: np.ndarray, least: float) -> str
         [clearness(looks[np.isin(true, pair)]) >= least for pair in pairs]
         for pairs in (drawn, nearest)
     ]
-    return (
-        f"| {name} | {len(large)} | {100 * np.mean(split):.0f} % | {100 * np.mean(told[0]):.0f} %, halves "
-        f"{100 * np.mean(purity):.0f} % pure | {100 * np.mean(told[1]):.0f} % |"
+    one, drawn_apart, near_apart, halved = (
+        f"{100 * np.mean(shares):.0f} %" for shares in (split, *told, purity)
     )
+    return f"| {name} | {len(large)} | {one} | {drawn_apart}, halves {halved} pure | {near_apart} |"
 
 
 def clearness(rows: np.ndarray) -> float:

@@ -376,6 +376,14 @@ def test_other_methods_have_levels_too(preset: str) -> None:
     assert len(found.at("coarse")) < len(found.at("found"))
 
 
+def test_a_run_without_names_has_levels_of_groups(tmp_path: Path) -> None:
+    found = found_in(tmp_path / "found", known=None, anchors=None, novel=12)
+    consistent(found)
+    coarse = found.at("coarse")
+    assert len(coarse) == CLUMPS and {g.kind for g in coarse.groups} == {"novel"}
+    assert Page.of(found.out).data["levels"]["offered"][0]["count"] == CLUMPS
+
+
 # -- two hills ------------------------------------------------------------------------------------
 
 

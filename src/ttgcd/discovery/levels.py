@@ -210,8 +210,10 @@ class Levels:
         ]
         shown = [k for k in self.hills if max(k / self.found, self.found / k) < SAME]
         said = "this is one of them" if shown else f"this run has {self.found:,}"
+        known = any(record["kind"] == "known" for record in self._records.values())
+        what = "categories" if known else "groups"
         more = f"; of the other levels, {' and '.join(offers)}" if offers else ""
-        return f"about {numbers} categories describe these images equally well: {said}{more}"
+        return f"about {numbers} {what} describe these images equally well: {said}{more}"
 
     # -- inside -------------------------------------------------------------------------------
 

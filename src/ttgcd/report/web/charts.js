@@ -155,8 +155,8 @@ function drawCharts() {
 // The count made along the stream is of all categories, known ones included; its hills are marked.
 function countChart() {
   const hills = data.levels?.hills ?? [];
-  $("estimate-title").textContent = "How many categories?";
-  $("estimate-note").textContent = `how well each number does, known classes included; higher is better${hills.length > 1 ? `; hills at ${hills.map(number).join(" and ")}` : ""}`;
+  if (!data.groups) $("estimate-title").textContent = "How many categories?";
+  $("estimate-note").textContent = `how well each number does${data.groups ? "" : ", known classes included"}; higher is better${hills.length > 1 ? `; hills at ${hills.map(number).join(" and ")}` : ""}`;
   lineChart("estimate-chart", "Quality by number of categories", [{ xs: data.curve.map((p) => p[0]), ys: data.curve.map((p) => p[1]) }],
     (x, [line]) => `${number(x)} categories\nquality ${number(at(line, x))}`, { best: true });
 }

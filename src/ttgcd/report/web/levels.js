@@ -49,8 +49,8 @@ function drawLevels() {
   node.querySelectorAll(".toggle button").forEach((b) => b.setAttribute("aria-pressed", String(b.dataset.level === level.name)));
   const cards = bySizeOfGroup(now.groups).map(groupCard).filter(Boolean), left = cards.length - level.limit;
   const alone = now.count - now.groups.length;
-  const what = now.groups.some((g) => g.parts.length) ? "are parts of a category" : "hold several categories";
-  $("levels-said").textContent = `${number(now.count)} ${now.name === "coarse" || now.name === "fine" ? `${now.name} ` : ""}groups: below, those that ${what}${alone > 0 ? `; the other ${number(alone)} ${alone === 1 ? "is a category" : "are a category each"}` : ""}.`;
+  const what = now.groups.some((g) => g.parts.length) ? `are parts of ${data.groups ? "one that was found" : "a category"}` : `hold several ${data.groups ? "of those found" : "categories"}`;
+  $("levels-said").textContent = `${number(now.count)} ${now.name === "coarse" || now.name === "fine" ? `${now.name} ` : ""}groups: below, those that ${what}${alone > 0 ? `; the other ${number(alone)} ${alone === 1 ? "is as found" : "are as found"}` : ""}.`;
   node.querySelector(".cards").replaceChildren(...cards.slice(0, level.limit));
   const more = node.querySelector(".more");
   more.hidden = left <= 0;
