@@ -92,6 +92,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="answers with a confidence below P go to a pile for review (review.csv)",
     )
+    parser.add_argument(
+        "--level",
+        metavar="LEVEL",
+        help="what to show: coarse, found, fine or a number of groups; all levels come of one run "
+        "(default: found)",
+    )
     parser.add_argument("--labels", help="CSV id,label: true class names, for scoring only")
     method = parser.add_argument_group("method")
     method.add_argument(
@@ -186,6 +192,7 @@ def run(args: argparse.Namespace) -> int:
         vocabulary=args.vocabulary,
         labels=args.labels,
         abstain=args.abstain,
+        level=args.level,
         preset=args.preset,
         method=args.method,
         changes=_changes(args),
@@ -225,6 +232,7 @@ def _go_on(args: argparse.Namespace) -> int:
             labels=args.labels,
             abstain=args.abstain,
             vocabulary=args.vocabulary,
+            level=args.level,
             **given,
         ),
     )

@@ -29,6 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-folders", action="store_true", help="folders: keep the sub-folders of the source"
     )
+    parser.add_argument(
+        "--level",
+        metavar="LEVEL",
+        help="coarse, found, fine or a number of groups (default: what the run was asked to show)",
+    )
     parser.add_argument("--hidden", action="store_true", help="hidden categories too")
     parser.add_argument(
         "--shard", type=int, default=1000, help="webdataset: images in a shard (default: 1000)"
@@ -61,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
         args.source,
         how=args.how,
         keep_folders=args.keep_folders,
+        level=args.level,
         hidden=args.hidden,
         shard=args.shard,
         url_prefix=args.url_prefix,

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ttgcd.discovery.levels import Level, LevelName
 from ttgcd.engines.features import FeaturesInMemory
 from ttgcd.engines.local import Collector
 from ttgcd.engines.session import Session
@@ -118,6 +119,18 @@ class CategoryDiscovery(ClusterMixin, BaseEstimator):
         """Discover in all rows, and their categories."""
         return self.fit(X, y).labels_
 
+    def at(self, level: LevelName) -> Level:
+        """Coarser or finer groups of the rows in ``labels_``: "coarse", "found", "fine" or how
+        many groups; nested, and without fitting again."""
+        check_is_fitted(self)
+        from ttgcd.discovery.level_files import in_memory
+
+        features = [self._features.array()]
+        features += [p.features for p in self._session.waiting() if p.features is not None]
+        records = [category.as_json() for category in self.categories_]
+        curve = self._session.method.count_curve()
+        return in_memory(np.concatenate(features), self.labels_, records, curve).at(level)
+
     # -- inside -------------------------------------------------------------------------------
 
     def _rows(self, X: Any, reset: bool) -> np.ndarray:
@@ -139,13 +152,13 @@ class CategoryDiscovery(ClusterMixin, BaseEstimator):
             logit_scale=self.logit_scale,
             seed=self.random_state,
         )
-        self._collector, store = Collector(), FeaturesInMemory()
+        self._collector, self._features = Collector(), FeaturesInMemory()
         self._session = Session(
             self._method(),
             task,
-            [self._collector, store],
+            [self._collector, self._features],
             batch_size=self.batch_size,
-            store=store,
+            store=self._features,
         )
         self._arrived = 0
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ttgcd import wording
 from ttgcd.discovery.edits.verbs import Editable
+from ttgcd.discovery.levels import Level, LevelName, Levels
 from ttgcd.discovery.sanity import accuracy_contradicts
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Category
@@ -64,23 +65,38 @@ class Discovery(Editable):
 
     # -- rows ---------------------------------------------------------------------------------
 
-    def to_arrow(self) -> pyarrow.Table:
-        """One row a sample, in stream order (the columns of ``assignments.parquet``)."""
+    def at(self, level: LevelName) -> Level:
+        """Coarser or finer groups of the same run: "coarse", "found", "fine" or how many.
+
+        Levels are nested: coarse groups are categories put together, fine ones are parts of a
+        category. No image is read again.
+        """
+        return self._levels().at(level)
+
+    def to_arrow(self, level: LevelName | None = None) -> pyarrow.Table:
+        """One row a sample, in stream order (the columns of ``assignments.parquet``).
+
+        At a ``level``, category, kind and name are those of the groups there, and what was found
+        stands in ``found`` and ``found_name``.
+        """
         import pyarrow.parquet as pq
 
-        return pq.read_table(self._folder / ROWS)
+        from ttgcd.discovery.level_files import table_at
 
-    def to_pandas(self) -> pandas.DataFrame:
+        table = pq.read_table(self._folder / ROWS)
+        return table if level is None else table_at(table, self.at(level))
+
+    def to_pandas(self, level: LevelName | None = None) -> pandas.DataFrame:
         """The same as a data frame; needs pandas."""
         try:
             import pandas  # noqa: F401 - pyarrow's own message does not say how to get it
         except ImportError:
             raise InputError("to_pandas needs pandas: pip install pandas") from None
-        return self.to_arrow().to_pandas()
+        return self.to_arrow(level).to_pandas()
 
-    def assignments(self) -> list[dict[str, Any]]:
+    def assignments(self, level: LevelName | None = None) -> list[dict[str, Any]]:
         """The same as a list of records."""
-        return self.to_arrow().to_pylist()
+        return self.to_arrow(level).to_pylist()
 
     # -- files --------------------------------------------------------------------------------
 
@@ -126,6 +142,12 @@ class Discovery(Editable):
             self._saved = SavedRun(self._folder)
         return self._saved
 
+    def _levels(self) -> Levels:
+        from ttgcd.discovery.edits.folder import EditedFolder
+        from ttgcd.discovery.level_files import levels_of
+
+        return levels_of(self._folder, EditedFolder(self._folder).own_rows())
+
     # -- words --------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
@@ -137,8 +159,10 @@ class Discovery(Editable):
         """Whether any class was known by name when the run began."""
         return bool(read_json(self._folder / RUN)["settings"]["known"])
 
-    def text(self) -> str:
-        """A summary for people."""
+    def text(self, level: LevelName | None = None) -> str:
+        """A summary for people; of the ``level`` that the run was asked to show, or of this one."""
+        levels = read_json(self._folder / CATEGORIES).get("levels")
+        level = (levels or {}).get("shown") if level is None else level
         found = [c for c in self.categories if c.count]
         novel = [c for c in found if c.kind == "novel"]
         known = [c for c in found if c.kind == "known"]
@@ -158,7 +182,8 @@ class Discovery(Editable):
             + (f"; {unsure:,} to review (review.csv)" if unsure else "")
             + (f"; {self.rejected:,} set aside (rejected.csv)" if self.rejected else "")
         )
-        lines += _listed(novel)
+        lines += _listed(novel) if level is None else self.at(level).text().split("\n")
+        lines += _other_levels(levels, level)
         if self.scores is not None:
             shown = "   ".join(
                 f"{label} {'n/a' if self.scores[key] is None else format(self.scores[key], '.1f')}"
@@ -180,6 +205,19 @@ def _listed(novel: Iterable[Category], most: int = 10) -> list[str]:
     if len(ordered) > most:
         lines.append(f"  ... and {len(ordered) - most} more")
     return lines
+
+
+def _other_levels(levels: dict[str, Any] | None, shown: LevelName | None) -> list[str]:
+    """Which other levels the run has."""
+    if levels is None:
+        return []
+    numbers = {"coarse": levels["coarse"]["count"], "found": levels["found"]}
+    numbers["fine"] = levels["fine"]["count"]
+    of_shown = shown if isinstance(shown, int) else numbers.get(shown or "found")
+    others = [f"{n:,} {name}" for name, n in numbers.items() if n != of_shown]
+    if not others:
+        return []
+    return [f"other levels: {', '.join(others)} (`level=...` of export, `at` in Python)"]
 
 
 def read_json(path: Path) -> dict[str, Any]:

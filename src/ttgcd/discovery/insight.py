@@ -6,22 +6,21 @@ every method and can be said again after an edit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from ttgcd.engines.features import KeptFeatures
 from ttgcd.engines.folder import FEATURES
 from ttgcd.engines.in_order import in_order
-from ttgcd.engines.table import WRITTEN
+from ttgcd.engines.table import add_columns
 from ttgcd.prototypes.confidence import Confidence, shipped
 from ttgcd.prototypes.naming import GroupNames, name_groups
 from ttgcd.prototypes.questions import Question, next_questions
 from ttgcd.report.run_files import Ids
-from ttgcd.storage.durable import write_atomic, writing
 
 #: Samples that names and questions are found with, spread evenly over the stream.
 MOST_SAMPLES = 8_192
@@ -115,28 +114,8 @@ def add_confidence(
     blocks = range(0, len(category), JUDGED_AT_ONCE)
     sure = np.concatenate(list(in_order(judged, blocks)))
 
-    def groups() -> Iterator[pa.Table]:
-        file, begin = pq.ParquetFile(path), 0
-        for number in range(file.num_row_groups):
-            group = file.read_row_group(number)
-            values = pa.array(sure[begin : begin + group.num_rows])
-            begin += group.num_rows
-            at = group.schema.get_field_index("confidence")
-            field_ = pa.field("confidence", pa.float32())
-            yield (
-                group.append_column(field_, values)
-                if at < 0
-                else group.set_column(at, field_, values)
-            )
+    def confidence(begin: int, group: pa.Table) -> dict[str, pa.Array]:
+        return {"confidence": pa.array(sure[begin : begin + group.num_rows])}
 
-    def write(file: IO[bytes]) -> None:
-        writer: pq.ParquetWriter | None = None
-        for group in groups():
-            writer = writer or pq.ParquetWriter(file, group.schema, **WRITTEN)
-            writer.write_table(group, row_group_size=group.num_rows)
-        if writer is not None:
-            writer.close()
-
-    with writing(out):
-        write_atomic(path, write)
+    add_columns(path, {"confidence": pa.float32()}, confidence)
     return True

@@ -13,6 +13,7 @@ from ttgcd.discovery.categories import describe_categories
 from ttgcd.discovery.edits import EditedFolder
 from ttgcd.discovery.inputs import Inputs
 from ttgcd.discovery.insight import add_confidence, look_closer
+from ttgcd.discovery.level_files import add_levels
 from ttgcd.discovery.review import recounted, set_aside
 from ttgcd.discovery.settings import Settings
 from ttgcd.engines.folder import FolderRun
@@ -58,6 +59,9 @@ def write_outcome(
         if unsure is not None:
             categories = [*recounted(run.out, categories), unsure]
     give_back()
+    curve = method.count_curve()
+    levels, said = add_levels(run.out, categories, curve, settings.level)
+    give_back()
     health = {**method.health(), "assignment_entropy": float(summary.entropy())}
     scores = None
     if settings.labels is not None:
@@ -85,13 +89,19 @@ def write_outcome(
         "count_trace": []
         if run.estimate is None
         else [list(point) for point in run.estimate.trace],
-        "notes": notes,
+        "count_curve": [] if curve is None else curve.as_json(),
+        "notes": [*notes, *said],
         "health": health,
         "scores": scores,
     }
     _write_json(
         run.out / "categories.json",
-        {"format": 1, "categories": categories, "questions": list(insight.questions)},
+        {
+            "format": 1,
+            "categories": categories,
+            "questions": list(insight.questions),
+            **({} if levels is None else {"levels": levels}),
+        },
     )
     _write_json(run.out / "run.json", record)
     write_report(

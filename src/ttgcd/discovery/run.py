@@ -19,6 +19,7 @@ from ttgcd.discovery.edits.handover import carry_over, check_handover
 from ttgcd.discovery.engine import LOCAL, Engine, Kind
 from ttgcd.discovery.found import Discovery
 from ttgcd.discovery.inputs import Inputs, identity_of, prepare
+from ttgcd.discovery.levels import LevelName
 from ttgcd.discovery.outcome import counted, write_outcome
 from ttgcd.discovery.review import check_judged
 from ttgcd.discovery.sanity import late_classes_of, sorted_by_folder
@@ -56,6 +57,7 @@ def discover(
     vocabulary: str | Sequence[str] | None = None,
     labels: str | None = None,
     abstain: float | None = None,
+    level: LevelName | None = None,
     method: str | None = None,
     preset: str | None = None,
     changes: Mapping[str, Any] | None = None,
@@ -106,6 +108,9 @@ def discover(
         CSV id,label of true names, for scoring only.
     abstain
         Answers with a confidence below this go to a pile for review.
+    level
+        What to show of the result: "coarse", "found", "fine" or a number of groups; the other
+        levels are there at once, by ``at``.
     method, preset, changes
         A registered method or ``module:Class``; or a named configuration; and single options of it.
     batch_size, seed, shuffle
@@ -146,6 +151,7 @@ def discover(
         vocabulary=vocabulary,
         labels=labels,
         abstain=abstain,
+        level=level,
         method=method,
         preset=preset,
         changes=changes or {},
@@ -256,11 +262,12 @@ def go_on(
     labels: str | None = None,
     abstain: float | None = None,
     vocabulary: str | Sequence[str] | None = None,
+    level: LevelName | None = None,
 ) -> Discovery:
     """Further images on top of a finished run: answered, learned from, ids as they were.
 
-    Its edits go along. What does not decide the answers can be said anew: ``labels``, ``abstain``
-    and ``vocabulary``, as for ``discover``.
+    Its edits go along. What does not decide the answers can be said anew: ``labels``, ``abstain``,
+    ``vocabulary`` and ``level``, as for ``discover``.
     """
     saved = SavedRun(earlier)
     if out is not None and os.path.realpath(out) == os.path.realpath(earlier):
@@ -269,7 +276,7 @@ def go_on(
         )
     return run_discovery(
         images,
-        replace(saved.settings, labels=labels, abstain=abstain, vocabulary=vocabulary),
+        replace(saved.settings, labels=labels, abstain=abstain, vocabulary=vocabulary, level=level),
         out=out,
         resume=resume,
         overwrite=overwrite,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ttgcd.data.words import vocabulary as shipped_words
+from ttgcd.discovery.levels import LevelName, check_level
 from ttgcd.discovery.review import check_abstain
 from ttgcd.errors import InputError
 from ttgcd.methods.base import (
@@ -36,6 +37,7 @@ class Settings:
     standard input keeps its own. ``precision`` "int8" encodes two to three times as fast on a CPU,
     "bf16" faster on a GPU, at a small loss of accuracy.
     Answers with a confidence below ``abstain`` go to a pile for review instead of a category.
+    ``level`` is what is shown of the result: coarse, found, fine, or a number of groups.
     ``anchors``, ``word_embeddings`` (the vocabulary's) and ``logit_scale`` belong to sources that
     hold embeddings.
     """
@@ -59,6 +61,7 @@ class Settings:
     shuffle: bool = True
     threads: int | None = None
     precision: str = "fp32"
+    level: LevelName | None = None
 
     def __post_init__(self) -> None:
         check_something_to_find(self.names(), self.novel_count())
@@ -66,6 +69,7 @@ class Settings:
         check_names_wanted(type(self.make_method()), self.names(), self._preset() or self.method)
         self.words()
         check_abstain(self.abstain)
+        check_level(self.level)
         if self.logit_scale is not None and not 0 < self.logit_scale < np.inf:
             raise InputError(f"logit_scale must be above 0 (CLIP: 100), got {self.logit_scale}")
         for name, least in (("batch_size", 1), ("seed", 0)):

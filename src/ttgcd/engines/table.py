@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -32,7 +32,10 @@ ROWS_PER_GROUP = 65_536
 #: How the table is written: no id comes twice, so a dictionary of them would only cost time.
 WRITTEN: dict[str, Any] = {
     "compression": "zstd",
-    "use_dictionary": ["category", "kind", "name", "batch", "revised"],
+    "use_dictionary": [
+        *("category", "kind", "name", "batch", "revised"),
+        *("coarse", "coarse_name", "fine", "fine_name"),
+    ],
 }
 #: Open rows beyond which they are put on disk although they may still be revised.
 MOST_OPEN = ROWS_PER_GROUP
@@ -297,6 +300,53 @@ def resolve_aliases(category: np.ndarray, aliases: dict[int, int]) -> np.ndarray
             into = aliases[into]
         stands_for[merged] = into
     return stands_for[category]
+
+
+def add_columns(
+    path: Path,
+    kinds: Mapping[str, pyarrow.DataType],
+    make: Callable[[int, pyarrow.Table], Mapping[str, pyarrow.Array]],
+) -> None:
+    """Give a table on disk further columns, or other values in them, one row group at a time.
+
+    ``make`` is told the number of the first row and the rows of a group.
+    """
+    import pyarrow.parquet as pq
+
+    def groups() -> Iterator[pyarrow.Table]:
+        file, begin = pq.ParquetFile(path), 0
+        for number in range(file.num_row_groups):
+            group = file.read_row_group(number)
+            yield with_columns(group, kinds, make(begin, group))
+            begin += group.num_rows
+
+    def write(file: IO[bytes]) -> None:
+        writer: pq.ParquetWriter | None = None
+        for group in groups():
+            writer = writer or pq.ParquetWriter(file, group.schema, **WRITTEN)
+            writer.write_table(group, row_group_size=group.num_rows)
+        if writer is not None:
+            writer.close()
+
+    with writing(path.parent):
+        write_atomic(path, write)
+
+
+def with_columns(
+    table: pyarrow.Table,
+    kinds: Mapping[str, pyarrow.DataType],
+    values: Mapping[str, pyarrow.Array],
+) -> pyarrow.Table:
+    """A table with these columns; those that it has keep their place."""
+    import pyarrow as pa
+
+    for name, kind in kinds.items():
+        at, field = table.schema.get_field_index(name), pa.field(name, kind)
+        column = values[name].cast(kind)
+        table = (
+            table.append_column(field, column) if at < 0 else table.set_column(at, field, column)
+        )
+    return table
 
 
 def schema() -> pyarrow.Schema:

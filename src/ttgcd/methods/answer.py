@@ -57,13 +57,14 @@ class Category:
     active: bool | None = None
     born_at: int | None = None
     merged_into: int | None = None
+    parent: int | None = None  # the coarse group, where others are in it, too
 
     def as_json(self) -> dict[str, Any]:
         """The record in ``categories.json``; what does not apply is left out."""
         record = asdict(self)
         for key in ("suggested_names", "exemplars"):
             record[key] = list(record[key])
-        for key in ("good_name", "evidence", "active", "born_at", "merged_into"):
+        for key in ("good_name", "evidence", "active", "born_at", "merged_into", "parent"):
             if record[key] is None:
                 del record[key]
         return record

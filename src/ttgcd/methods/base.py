@@ -16,6 +16,7 @@ from ttgcd.storage.state import State
 
 if TYPE_CHECKING:
     from ttgcd.methods.realign import Realigned
+    from ttgcd.prototypes.curve import Curve
     from ttgcd.streams.base import Batch
     from ttgcd.vlm.base import VLM
     from ttgcd.vlm.encoder import Encoder
@@ -235,6 +236,11 @@ class Method(ABC):
     def health(self) -> dict[str, Any]:
         """Facts that tell whether the run is going well."""
         return {}
+
+    def count_curve(self) -> Curve | None:
+        """How well each number of categories would do, known ones included; None if the method did
+        not count."""
+        return None
 
     # -- what it remembers --------------------------------------------------------------------
 

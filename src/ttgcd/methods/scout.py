@@ -22,6 +22,7 @@ from ttgcd.methods.base import Method, Task, features_of, named_category
 from ttgcd.methods.zero_shot import text_says, zero_shot_rows
 from ttgcd.prototypes import lineage
 from ttgcd.prototypes.calibration import unit
+from ttgcd.prototypes.curve import Curve
 from ttgcd.prototypes.partition import centres_of
 from ttgcd.prototypes.refit import Restarts
 from ttgcd.prototypes.scout_stream import Schedule
@@ -268,6 +269,10 @@ class Scout(Method):
             "refits_moved": list(stream.moved),
             "changes": list(stream.changes),
         }
+
+    def count_curve(self) -> Curve | None:
+        census = self._stream.census
+        return None if census is None else census.curve
 
     # -- memory -------------------------------------------------------------------------------
 

@@ -112,8 +112,8 @@ class _Cuts:
         taken = NULL_ALONE if names is None else NULL
         quality = scaled(np.array(apart) - taken * null) + nearer
         if names is None:
-            quality = np.where(count * MEMBERS <= len(rows), quality, quality.min() - 1)
-            return cls(count, quality)
+            allowed = count * MEMBERS <= max(len(rows), MEMBERS * count.min())
+            return cls(count[allowed], quality[allowed])
         agree, chance = np.array(named).T
         weight = reliability(agree.max(), chance.max(), FULL)
         return cls(count, quality + weight * scaled(agree))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ttgcd.prototypes.census import Census, take_census
+from ttgcd.prototypes.curve import Curve
 from ttgcd.prototypes.drift import CHANGED, Recent
 from ttgcd.prototypes.lineage import Event, Lineage
 from ttgcd.prototypes.linear_model import LinearModel
@@ -237,6 +238,7 @@ class Scout:
             "last_fresh": self.last_fresh,
             "trust": [trust.weight, trust.share, trust.reliability],
             "census": None if census is None else [census.total, census.low, census.high],
+            "curve": None if census is None or census.curve is None else census.curve.as_json(),
             "moved": list(self.moved),
             "changes": list(self.changes),
             "changed": self.changed,
@@ -262,6 +264,8 @@ class Scout:
         parts = {k.removeprefix("model."): a for k, a in arrays.items() if k.startswith("model.")}
         self.model = LinearModel.from_arrays(parts, self.texts) if parts else None
         self.trust = Trust(*values["trust"])
-        self.census = None if values["census"] is None else Census(*values["census"])
+        curve = None if values.get("curve") is None else Curve.from_json(values["curve"])
+        counted = values["census"]
+        self.census = None if counted is None else Census(*counted, curve)
         self.moved = list(values["moved"])
         self.last_fit, self.last_fresh = int(values["last_fit"]), int(values["last_fresh"])

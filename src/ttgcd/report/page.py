@@ -37,7 +37,10 @@ from ttgcd.streams.remote import is_address
 
 _HERE = Path(__file__).parent / "web"
 #: In the order in which they are put together; each is one closed part of the page's script.
-_SCRIPTS = ("data", "edits", "thumbs", "gallery", "cards", "questions", "charts", "map", "start")
+_SCRIPTS = (
+    *("data", "edits", "thumbs", "gallery", "cards", "levels", "questions", "charts", "map"),
+    "start",
+)
 
 
 def write_report(
@@ -151,6 +154,7 @@ def _page(run: RunFiles, gallery: Gallery) -> str:
         notes=header.notes(run),
         list=sections.plain_list(run),
         pictures_note=sections.pictures_note(run, gallery),
+        levels_note=sections.levels_note(run),
         map_caption=sections.map_caption(run, gallery),
         verdict=escape(verdict.text),
         verdict_level=verdict.level,

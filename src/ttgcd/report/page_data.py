@@ -39,6 +39,7 @@ def page_data(run: RunFiles, gallery: Gallery) -> dict[str, Any]:
             "score": np.round(run.score[order].astype(float), 3).tolist(),
             "doubt": np.round(run.doubt[order].astype(float), 2).tolist(),
             "seed": np.flatnonzero(seeds).tolist(),
+            "fine": _parts(run, order),
         },
         "sheets": {"columns": COLUMNS, "rows": ROWS, "size": len(order), "at": addresses},
         "missing": gallery.missing,
@@ -69,6 +70,8 @@ def page_data(run: RunFiles, gallery: Gallery) -> dict[str, Any]:
             [int(k) - run.n_known, score] for k, score in run.record.get("count_trace") or []
         ),
         "chosen": run.record.get("novel"),
+        "curve": run.record.get("count_curve") or [],
+        "levels": None if run.levels is None else _levels(run, run.levels),
     }
 
 
@@ -107,6 +110,34 @@ def _category(c: Category, run: RunFiles) -> dict[str, Any]:
         "merged": c.merged_into,
         "hidden": c.id in run.hidden,
     }
+
+
+def _levels(run: RunFiles, said: dict[str, Any]) -> dict[str, Any]:
+    """The groups of each level that are not a category by themselves, as categories.json has them;
+    the level that the run was asked to show comes first."""
+    names = [name for name in said if isinstance(said[name], dict)]
+    names.sort(key=lambda name: name != str(said.get("shown")))
+    return {
+        "found": said["found"],
+        "hills": said["hills"],
+        "asked": str(said.get("shown", "found")),
+        "offered": [
+            {
+                "name": name,
+                "count": said[name]["count"],
+                "groups": said[name]["groups"],
+            }
+            for name in names
+        ],
+    }
+
+
+def _parts(run: RunFiles, order: np.ndarray) -> list[int] | None:
+    """The fine group of the shown rows; None where every category is one."""
+    fine = run.columns.get("fine")
+    if fine is None or (fine == run.category).all():
+        return None
+    return fine[order].tolist()
 
 
 def _originals(run: RunFiles) -> str | None:

@@ -16,7 +16,7 @@ import numpy as np
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Category
 
-_NUMBERS = ("category", "score", "novelty", "confidence")
+_NUMBERS = ("category", "score", "novelty", "confidence", "fine")
 
 
 class Ids:
@@ -108,6 +108,7 @@ class RunFiles:
     ids: Ids
     columns: dict[str, np.ndarray]
     rejected: list[tuple[str, str]]
+    levels: dict[str, Any] | None = None  # what categories.json says of coarser and finer groups
     log: bytes = b""  # edits.jsonl: what the user has changed so far
 
     @classmethod
@@ -123,6 +124,7 @@ class RunFiles:
             ids=ids,
             columns=columns,
             rejected=_rejected(out / "rejected.csv"),
+            levels=categories.get("levels"),
             log=(out / "edits.jsonl").read_bytes() if (out / "edits.jsonl").exists() else b"",
         )
 

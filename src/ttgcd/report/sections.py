@@ -35,6 +35,12 @@ def pictures_note(run: RunFiles, gallery: Gallery) -> str:
     return f'<p class="caption">{text}</p>'
 
 
+def levels_note(run: RunFiles) -> str:
+    """Where several numbers of categories are honest, it is said beside the levels."""
+    said = (run.levels or {}).get("note")
+    return f'<p class="caption">{escape(said[:1].upper() + said[1:])}.</p>' if said else ""
+
+
 def map_caption(run: RunFiles, gallery: Gallery) -> str:
     shown = len(gallery.points)
     if shown == 0:

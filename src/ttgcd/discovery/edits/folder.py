@@ -24,6 +24,7 @@ from ttgcd.discovery.edits.naming import find_category, told
 from ttgcd.discovery.edits.records import Edit, read_edits
 from ttgcd.discovery.edits.replay import Replayed, apply
 from ttgcd.discovery.insight import kept_features
+from ttgcd.discovery.level_files import follow_levels
 from ttgcd.engines.output import OutputFolder
 from ttgcd.errors import InputError
 from ttgcd.prototypes.teaching import two_halves
@@ -228,9 +229,17 @@ class EditedFolder:
                     if (self._unedited / name).exists():
                         write_atomic(self.out / name, self._original(name))
             else:
-                write_atomic(self.out / ROWS, parquet_bytes(after.assignments))
                 head = json.loads(self._original(CATEGORIES))
+                table, levels = follow_levels(
+                    self.out,
+                    self.own_rows(),
+                    after.assignments,
+                    after.categories,
+                    head.get("levels"),
+                )
+                write_atomic(self.out / ROWS, parquet_bytes(table))
                 head["categories"] = after.categories
+                head |= {} if levels is None else {"levels": levels}
                 text = json.dumps(head, indent=2, ensure_ascii=False, allow_nan=False)
                 write_atomic(self.out / CATEGORIES, (text + "\n").encode())
                 if (self._unedited / REPORT).exists():

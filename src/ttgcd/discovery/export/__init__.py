@@ -10,6 +10,7 @@ from typing import Literal
 
 from ttgcd.discovery.export.items import Exported, Item, Items, read_items
 from ttgcd.discovery.export.moving import move_back
+from ttgcd.discovery.levels import LevelName
 from ttgcd.errors import InputError
 
 __all__ = ["FORMATS", "Choices", "Exported", "Item", "export", "move_back"]
@@ -25,6 +26,8 @@ class Choices:
     ----------
     how: what ``folders`` does with the files: hard link, symbolic link, copy or move.
     keep_folders: keep the sub-folders of the source inside each category's folder.
+    level: "coarse", "found", "fine" or a number of groups, instead of the level that the run was
+        asked to show.
     hidden: export categories that were hidden, too.
     shard: images in one tar file of ``webdataset``.
     url_prefix: what stands before an image's path in the tasks of ``labelstudio``; the default is
@@ -33,6 +36,7 @@ class Choices:
 
     how: How = "link"
     keep_folders: bool = False
+    level: LevelName | None = None
     hidden: bool = False
     shard: int = 1000
     url_prefix: str = "/data/local-files/?d="
@@ -104,7 +108,7 @@ def export(
     choices = replace(choices or Choices(), **options)  # type: ignore[arg-type]
     if choices.shard < 1:
         raise InputError(f"a shard holds 1 image or more, got {choices.shard}")
-    items = read_items(Path(out), source, hidden=choices.hidden)
+    items = read_items(Path(out), source, choices.hidden, choices.level)
     try:
         if to == "xmp" and target is None:
             return FORMATS[to](items, items.folder(), choices)

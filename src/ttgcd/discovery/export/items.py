@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ttgcd.discovery.levels import LevelName, check_level
 from ttgcd.errors import InputError
 from ttgcd.streams.base import Source
 from ttgcd.streams.files import Files, is_inside
@@ -161,20 +162,30 @@ class Items:
             return None
 
 
-def read_items(out: Path, source: str | Path | None, hidden: bool) -> Items:
-    """The rows of a finished run, those of hidden categories left out unless wanted."""
+def read_items(
+    out: Path, source: str | Path | None, hidden: bool, level: LevelName | None = None
+) -> Items:
+    """The rows of a finished run, those of hidden categories left out unless wanted; at a
+    ``level`` (default: the one that the run was asked to show) with the groups there."""
     import pyarrow.parquet as pq
 
     from ttgcd.discovery.edits import EditedFolder
 
-    EditedFolder(out).follow()
+    folder = EditedFolder(out)
+    folder.follow()
     table = pq.read_table(out / "assignments.parquet")
-    categories = json.loads((out / "categories.json").read_text(encoding="utf-8"))["categories"]
-    unwanted = set() if hidden else {c["id"] for c in categories if c.get("hidden")}
+    content = json.loads((out / "categories.json").read_text(encoding="utf-8"))
+    level = (content.get("levels") or {}).get("shown") if level is None else check_level(level)
+    found = "category"
+    if level not in (None, "found"):
+        from ttgcd.discovery.level_files import levels_of, table_at
+
+        table, found = table_at(table, levels_of(out, folder.own_rows()).at(level)), "found"
+    unwanted = set() if hidden else {c["id"] for c in content["categories"] if c.get("hidden")}
     items = [
         Item(row["id"], row["category"], row["kind"], row["name"], row)
         for row in table.to_pylist()
-        if row["category"] not in unwanted
+        if row[found] not in unwanted
     ]
     left = table.num_rows - len(items)
     if not items:

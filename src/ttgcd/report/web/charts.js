@@ -145,10 +145,20 @@ function drawCharts() {
   lineChart("even-chart", "Categories in even use over the stream", [{ xs: mids, ys: even }],
     (x, [line]) => `around image ${number(Math.round(x))}\n${number(at(line, x))} categories in even use`, { zero: true, buffer: true });
   lineChart("loss-chart", "Re-alignment loss by epoch", [{ xs: data.losses.map((_, i) => i + 1), ys: data.losses }], (x, [line]) => `epoch ${x}\nloss ${number(at(line, x))}`);
-  lineChart("estimate-chart", `Score by number of ${MANY}`, [{ xs: data.estimate.map((p) => p[0]), ys: data.estimate.map((p) => p[1]) }],
+  if (data.estimate.length === 0 && data.curve.length > 0) countChart();
+  else lineChart("estimate-chart", `Score by number of ${MANY}`, [{ xs: data.estimate.map((p) => p[0]), ys: data.estimate.map((p) => p[1]) }],
     (x, [line]) => `${x} ${MANY}\nsilhouette ${number(at(line, x))}`, { best: true });
   reliabilityChart();
   driftChart();
+}
+
+// The count made along the stream is of all categories, known ones included; its hills are marked.
+function countChart() {
+  const hills = data.levels?.hills ?? [];
+  if (!data.groups) $("estimate-title").textContent = "How many categories?";
+  $("estimate-note").textContent = `how well each number does${data.groups ? "" : ", known classes included"}; higher is better${hills.length > 1 ? `; hills at ${hills.map(number).join(" and ")}` : ""}`;
+  lineChart("estimate-chart", "Quality by number of categories", [{ xs: data.curve.map((p) => p[0]), ys: data.curve.map((p) => p[1]) }],
+    (x, [line]) => `${number(x)} categories\nquality ${number(at(line, x))}`, { best: true });
 }
 
 // With labels: how often answers are right, by how sure they were. Without: how sure they were.

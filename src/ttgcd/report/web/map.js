@@ -138,10 +138,10 @@ function startMap() {
   if (data.points.length === 0) { for (const id of ["map-tools", "map-frame", "map-legend"]) $(id).hidden = true; return; }
   document.querySelector(".toggle").hidden = !anyKnown; // without two kinds there is one way to colour
   $("highlight").addEventListener("change", (event) => highlight(event.target.value === "" ? null : Number(event.target.value)));
-  for (const button of document.querySelectorAll(".toggle button")) {
+  for (const button of document.querySelectorAll("#map-tools .toggle button")) {
     button.addEventListener("click", () => {
       map.mode = button.dataset.mode;
-      document.querySelectorAll(".toggle button").forEach((b) => b.setAttribute("aria-pressed", String(b === button)));
+      document.querySelectorAll("#map-tools .toggle button").forEach((b) => b.setAttribute("aria-pressed", String(b === button)));
       highlight(null);
     });
   }

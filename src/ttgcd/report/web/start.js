@@ -3,6 +3,7 @@ function drawAll() {
   redrawMap();
   drawQuestions();
   drawCards();
+  drawLevels();
   drawCharts();
   drawEditBar();
   if ($("gallery").open) drawGallery();
@@ -13,6 +14,7 @@ startEdits();
 startGallery();
 startPicture();
 startCards();
+startLevels();
 startQuestions();
 startMap();
 replay();
