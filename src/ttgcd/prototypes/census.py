@@ -70,7 +70,7 @@ def take_census(rows: np.ndarray, texts: Texts, rng: np.random.Generator) -> Cen
     weight = np.exp((quality - quality.max()) / SOFTNESS)
     total = float(np.exp((weight * np.log(clusters)).sum() / weight.sum()))
     within = clusters[quality >= quality.max() - IN_RANGE]
-    low, high = min(total, within.min()), max(total, within.max())
+    low, high = float(min(total, within.min())), float(max(total, within.max()))
     ascending, first = np.unique(clusters, return_index=True)
     curve = Curve(ascending.astype(np.float64), quality[first])
     return Census(max(least, total), max(least, low), max(least, high), curve)

@@ -25,8 +25,9 @@ from ttgcd.prototypes.text_evidence import Texts
 
 #: The number of novel categories stays while it is within this share of what was counted.
 _STEADY = 0.15
-#: A count whose range is wider than this ratio is not to be believed.
-JUDGED = 4.0
+#: Below this reliability of the names, or where its range is wider than this ratio, the count is not
+#: to be believed.
+JUDGED, CLEAR = 0.45, 4.0
 #: By how much a fresh start must beat what there is: within the stream, where a change of ids costs
 #: more than it brings, and at its end, where everything is answered again.
 _MARGIN, _LAST_MARGIN = 0.04, 0.0
@@ -116,8 +117,11 @@ class Scout:
 
     @property
     def judged(self) -> bool:
-        """Whether it is clear how many categories there are."""
-        return self.census is not None and self.census.high <= JUDGED * self.census.low
+        """Whether it is clear how many categories there are, and which of them are novel."""
+        if self.census is None or self.census.high > CLEAR * self.census.low:
+            return False
+        reliability = self.trust.reliability
+        return reliability is None or reliability >= JUDGED
 
     def scores(self, rows: np.ndarray) -> np.ndarray:
         """One column a living category; ``lineage.ids`` are their ids. Pure."""
@@ -265,7 +269,9 @@ class Scout:
         self.model = LinearModel.from_arrays(parts, self.texts) if parts else None
         self.trust = Trust(*values["trust"])
         curve = None if values.get("curve") is None else Curve.from_json(values["curve"])
-        counted = values["census"]
-        self.census = None if counted is None else Census(*counted, curve)
+        self.census = None
+        if values["census"] is not None:
+            total, low, high = values["census"]
+            self.census = Census(total, low, high, curve)
         self.moved = list(values["moved"])
         self.last_fit, self.last_fresh = int(values["last_fit"]), int(values["last_fresh"])
