@@ -9,6 +9,7 @@ from ttgcd.prototypes.text_evidence import (
     Texts,
     best_words,
     confident,
+    confident_share,
     known_bonus,
     speaks,
     word_bonus,

@@ -1,16 +1,21 @@
 """How many categories? Where geometry and names agree on how finely a tree is to be cut.
 
 A sample of the reservoir, in which what is nearly the same counts once, is cut into ever more
-clusters, by two Ward trees. Each cut has up to three qualities, each scaled to 0..1 over the cuts:
+clusters, by two Ward trees. Each cut has up to four qualities, each scaled to 0..1 over the cuts:
 
-* apart: the silhouette of the tree over the rows, less that of a Gaussian of the same mean and
-  covariance, which has no clusters (silhouettes rise towards pairs by themselves);
+* apart: the silhouette of the tree over the rows, less that of a null: a Gaussian of the same mean
+  and covariance, which has no clusters (silhouettes rise towards pairs by themselves);
 * near: the silhouette, over the rows, of the tree over means of near rows, which could not fit it;
 * names: the adjusted mutual information of the clusters with the known names, on the samples that
-  the names are sure of; it counts as far as it is higher than with names turned at random.
+  the names are sure of;
+* words: (D A_w)^2 sqrt(A). D, the share of samples in the largest cluster of each best word, falls
+  when a class is split; A_w, the mean cosine to the best word, falls when classes are merged; A is
+  the mean cosine of the known names to clusters matched one to one.
 
-Without names geometry decides alone; then the null is taken more than once, and no cut is trusted
-whose clusters have but a few members.
+They decide by how much they have to say here: geometry as far as near rises above its null, names
+as far as they agree better than names turned at random, words where geometry is silent. Without
+names geometry decides alone; then its nulls count more, and no cut is trusted whose clusters have
+but a few members.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ttgcd.prototypes.calibration import Geometry, Standard, unit
-from ttgcd.prototypes.curve import Curve, scaled
+from ttgcd.prototypes.curve import Curve, running_mean, scaled
 from ttgcd.prototypes.neighbourhood import among_near
 from ttgcd.prototypes.partition import centres_of
 from ttgcd.prototypes.silhouette import silhouette
@@ -32,10 +37,12 @@ SAMPLES = 2500
 RATIO = 1.1  # of the numbers of clusters tried
 #: A row nearer than this cosine to one before it is counted with that: frames of a film, copies.
 SAME = 0.7
-#: How much of the null's silhouette is taken off, with names and without.
-NULL, NULL_ALONE = 0.7, 1.5
+#: How much of the null's silhouette is taken off: from apart, and from near where no name speaks.
+NULL, NEAR_NULL_ALONE = 0.7, 1.5
 #: Members of a cluster in the mean, at least, where no name speaks.
 MEMBERS = 6
+#: Near rises by so much above its null where geometry says nothing, and where it has all to say.
+SILENT, CLEAR = 0.04, 0.08
 #: Agreement above chance, of what chance leaves, from which on names count fully.
 FULL = 0.3
 LLOYD = 3  # steps after a cut
@@ -96,27 +103,71 @@ class _Cuts:
     @classmethod
     def of(cls, rows: np.ndarray, texts: Texts, rng: np.random.Generator) -> _Cuts:
         mapped = Geometry.of(rows)(rows)
+        null = _shape_of(mapped, rng)
         names = _Names.of(rows, texts) if len(texts.anchors) > 1 else None
-        clusters, apart, named = [], [], []
+        speakers = _Speakers.of(rows, texts) if len(texts.anchors) and len(texts.words) else None
+        clusters, apart, named, spoken = [], [], [], []
         for labels in _tree(mapped, LLOYD):
             clusters.append(_of_two(labels))
             apart.append(silhouette(mapped, labels))
             named.append((0.0, 0.0) if names is None else names.agree(labels))
-        shape = _shape_of(mapped, rng)
-        null = np.array([silhouette(shape, labels) for labels in _tree(shape, LLOYD)])
-        near = [(_of_two(x), silhouette(mapped, x)) for x in _tree(among_near(mapped), 0)]
+            spoken.append(0.0 if speakers is None else speakers.quality(labels))
         count = np.array(clusters, np.float64)
-        places, values = np.array(near).T
-        order = np.argsort(places, kind="stable")
-        nearer = scaled(np.interp(count, places[order], values[order]))
-        taken = NULL_ALONE if names is None else NULL
-        quality = scaled(np.array(apart) - taken * null) + nearer
-        if names is None:
+        shapeless = np.array([silhouette(null, labels) for labels in _tree(null, LLOYD)])
+        near, nothing = _near(mapped, count), _near(null, count)
+        geometry = scaled(np.array(apart) - NULL * shapeless)
+        if not len(texts.anchors):
+            quality = geometry + scaled(near - NEAR_NULL_ALONE * nothing)
             allowed = count * MEMBERS <= max(len(rows), MEMBERS * count.min())
             return cls(count[allowed], quality[allowed])
+        strength = 1.0
+        if names is not None or speakers is not None:
+            above = running_mean(near - nothing).max()
+            strength = float(np.clip((above - SILENT) / (CLEAR - SILENT), 0, 1))
+        quality = strength * (geometry + scaled(near)) + (1 - strength) * scaled(np.array(spoken))
         agree, chance = np.array(named).T
-        weight = reliability(agree.max(), chance.max(), FULL)
-        return cls(count, quality + weight * scaled(agree))
+        return cls(count, quality + reliability(agree.max(), chance.max(), FULL) * scaled(agree))
+
+
+def _near(rows: np.ndarray, clusters: np.ndarray) -> np.ndarray:
+    """The silhouette, over the rows, of cuts of the tree over means of near rows, at so many
+    clusters."""
+    cuts = [(_of_two(labels), silhouette(rows, labels)) for labels in _tree(among_near(rows), 0)]
+    places, values = np.array(cuts).T
+    order = np.argsort(places, kind="stable")
+    return np.interp(clusters, places[order], values[order])
+
+
+@dataclass(frozen=True)
+class _Speakers:
+    """Names and words, and the rows as they see them: centred on their own means."""
+
+    rows: np.ndarray
+    texts: np.ndarray  # the names first
+    n_known: int
+
+    @classmethod
+    def of(cls, rows: np.ndarray, texts: Texts) -> _Speakers:
+        everything = np.concatenate([texts.anchors, texts.words])
+        centred = unit(everything - everything.mean(axis=0))
+        return cls(unit(rows - rows.mean(axis=0)), centred, len(texts.anchors))
+
+    def quality(self, labels: np.ndarray) -> float:
+        """(D A_w)^2 sqrt(A) over the clusters of two members or more."""
+        from scipy.optimize import linear_sum_assignment  # slow to import
+
+        size = np.bincount(labels)
+        large = size >= 2
+        if not large.any():
+            return 0.0
+        cosines = centres_of(self.rows, labels, len(size))[large] @ self.texts.T
+        best, size = cosines.argmax(axis=1), size[large]
+        largest = np.zeros(len(self.texts))
+        np.maximum.at(largest, best, size)
+        distinct, word = largest.sum() / size.sum(), cosines.max(axis=1).mean()
+        one_to_one = cosines[:, : self.n_known]
+        named = one_to_one[linear_sum_assignment(-one_to_one)].sum() / self.n_known
+        return float((distinct * max(word, 1e-6)) ** 2 * np.sqrt(max(named, 1e-6)))
 
 
 @dataclass(frozen=True)

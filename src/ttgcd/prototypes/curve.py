@@ -54,9 +54,14 @@ def landmarks(curve: Curve) -> list[int]:
     return sorted(round(float(k)) for k in curve.clusters[hills])
 
 
+def running_mean(quality: np.ndarray) -> np.ndarray:
+    """The mean of every value and those beside it."""
+    return np.convolve(np.pad(quality, 1, mode="edge"), np.full(3, 1 / 3), "valid")
+
+
 def scaled(quality: np.ndarray) -> np.ndarray:
-    """Smoothed by a running mean of three, from 0 to 1; a flat curve is 0 everywhere."""
-    smooth = np.convolve(np.pad(quality, 1, mode="edge"), np.full(3, 1 / 3), "valid")
+    """Smoothed by a running mean, from 0 to 1; a flat curve is 0 everywhere."""
+    smooth = running_mean(quality)
     lowest, range_ = smooth.min(), np.ptp(smooth)
     return (smooth - lowest) / range_ if range_ > 1e-12 else np.zeros(len(smooth))
 

@@ -25,8 +25,8 @@ from ttgcd.prototypes.text_evidence import Texts
 
 #: The number of novel categories stays while it is within this share of what was counted.
 _STEADY = 0.15
-#: Below this reliability of the names, or where its range is wider than this ratio, the count is not
-#: to be believed.
+#: Below this reliability of the names, or where its range is wider than this ratio, the count is
+#: not to be believed.
 JUDGED, CLEAR = 0.45, 4.0
 #: By how much a fresh start must beat what there is: within the stream, where a change of ids costs
 #: more than it brings, and at its end, where everything is answered again.
