@@ -53,6 +53,8 @@ class Task:
         without embeddings are for the model to encode; embeddings without words have no names.
     precision
         How images are encoded once no gradient is needed.
+    norms
+        LayerNorm parameters of the image tower where they are not the pretrained ones.
     """
 
     known: tuple[str, ...]
@@ -65,6 +67,7 @@ class Task:
     words: tuple[str, ...] = ()
     word_embeddings: np.ndarray | None = None
     precision: Precision = "fp32"
+    norms: Mapping[str, np.ndarray] | None = None
 
     def __post_init__(self) -> None:
         if self.novel is not None and self.novel < 0:
@@ -83,10 +86,10 @@ class Task:
         return len(self.known)
 
     def encoder(self, norms: Mapping[str, np.ndarray] | None = None) -> Encoder:
-        """An encoder of the task's model, with the given LayerNorm parameters or its own."""
+        """An encoder of the task's model, with the given LayerNorm parameters or the task's."""
         if self.vlm is None:
             raise InputError("images were given but no model: pass a model, or embeddings instead")
-        return self.vlm.encoder(norms, self.precision)
+        return self.vlm.encoder(self.norms if norms is None else norms, self.precision)
 
 
 class Caller:
@@ -171,6 +174,11 @@ class Method(ABC):
         Pure: several threads may ask, each for a block of its own.
         """
         raise NotImplementedError(f"{self.name} asked for a revision that it does not do")
+
+    @property
+    def behind(self) -> Method:
+        """Who answers: the method itself, or the one that it stands in front of."""
+        return self
 
     # -- what it wants ------------------------------------------------------------------------
 

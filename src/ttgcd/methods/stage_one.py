@@ -183,8 +183,9 @@ class StageOne:
                 self.norms, self.losses = done.norms, list(done.losses)
                 self._epochs_done = options.epochs
                 return
-        if converged(self.losses, options.early_stop):  # interrupted right behind its last epoch
-            return
+        trained = self._epochs_done >= options.epochs
+        if trained or converged(self.losses, options.early_stop):
+            return  # interrupted right behind its last epoch
         began = time.perf_counter()
         realign(
             model,
