@@ -165,6 +165,12 @@ def test_a_source_of_embeddings_says_what_where_and_how(tmp_path, capsys) -> Non
     assert not (tmp_path / "out").exists()
 
 
+def test_the_estimator_has_no_encoder_either() -> None:
+    rows = np.random.default_rng(0).normal(size=(50, 8))
+    with pytest.raises(InputError, match="no encoder to re-align"):
+        ttgcd.CategoryDiscovery(rows[:2], options={"realign": True}).fit(rows)
+
+
 @pytest.mark.parametrize("preset", ["paper", "robust"])
 def test_a_preset_that_realigns_itself_refuses_it(preset, photos, tmp_path, capsys) -> None:
     assert main(command(photos, tmp_path / "out", "--preset", preset)) == 2

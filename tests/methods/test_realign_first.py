@@ -1,4 +1,4 @@
-"""The stage in front of a method: what it gives is what a re-aligned encoder gives from the start."""
+"""The stage in front of a method: answers as on an encoder that was re-aligned from the start."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_the_defaults_are_those_of_pact() -> None:
 
 @pytest.mark.parametrize("name", ["pact", "tent++", "batclip++"])
 def test_methods_that_train_the_encoder_refuse_it(name: str) -> None:
-    with pytest.raises(InputError, match="trains the encoder itself.*leave out `realign=...`"):
+    with pytest.raises(InputError, match=r"trains the encoder itself.*leave out `realign=...`"):
         load_method(name, realign=True)
 
 
@@ -174,7 +174,7 @@ def test_what_cannot_be_used_is_explained() -> None:
         load_method("scout", realign={"warmup": 1})
     with pytest.raises(InputError, match="optimiser must be one of sgd"):
         load_method("scout", realign={"optimiser": "lion"})
-    with pytest.raises(InputError, match="embeddings.*no encoder.*Leave out `realign=...`"):
+    with pytest.raises(InputError, match=r"embeddings.*no encoder.*Leave out `realign=...`"):
         load_method("scout", realign=True).start(task_for(None))
 
 
