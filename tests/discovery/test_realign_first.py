@@ -165,6 +165,14 @@ def test_a_source_of_embeddings_says_what_where_and_how(tmp_path, capsys) -> Non
     assert not (tmp_path / "out").exists()
 
 
+def test_without_names_there_is_nothing_to_learn_from(photos, tmp_path, capsys) -> None:
+    line = ["discover", str(photos), "--model", "mini", "--out", str(tmp_path / "out"), "--realign"]
+    assert main(line) == 2
+    said = capsys.readouterr().err
+    assert "known names" in said and "leave out --realign" in said
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_estimator_has_no_encoder_either() -> None:
     rows = np.random.default_rng(0).normal(size=(50, 8))
     with pytest.raises(InputError, match="no encoder to re-align"):

@@ -14,7 +14,6 @@ from ttgcd.errors import InputError
 from ttgcd.methods.base import (
     DEFAULT_TEMPLATES,
     Method,
-    check_names_wanted,
     check_something_to_find,
 )
 from ttgcd.methods.registry import DEFAULT_PRESET, find_preset, load_method
@@ -66,7 +65,7 @@ class Settings:
     def __post_init__(self) -> None:
         check_something_to_find(self.names(), self.novel_count())
         check_templates(self.templates)
-        check_names_wanted(type(self.make_method()), self.names(), self._preset() or self.method)
+        self.make_method().check_names(self.names(), self._preset() or self.method)
         self.words()
         check_abstain(self.abstain)
         if self.logit_scale is not None and not 0 < self.logit_scale < np.inf:

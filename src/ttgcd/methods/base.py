@@ -151,10 +151,19 @@ class Method(ABC):
 
     def start(self, task: Task) -> None:
         """Begin a new stream; call ``super().start(task)`` first."""
-        check_names_wanted(type(self), task.known)
+        self.check_names(task.known)
         self.task = task
         self.novel = task.novel
         self.seen = 0
+
+    def check_names(self, known: Sequence[str], called: str | None = None) -> None:
+        """An InputError when a method that lives on names is given none; ``called`` is what the
+        user called it."""
+        if self.needs_names and not known:
+            raise InputError(
+                f"{called or self.name!r} needs known names: give them as `known=cat,dog`, or take "
+                "`method=scout` instead, which groups without names"
+            )
 
     @abstractmethod
     def observe(self, batch: Batch) -> Answer:
@@ -316,18 +325,6 @@ def features_of(batch: Batch) -> np.ndarray:
     if batch.features is None:
         raise InputError("the batch carries no features: push it through a session")
     return batch.features
-
-
-def check_names_wanted(
-    method: type[Method], known: Sequence[str], called: str | None = None
-) -> None:
-    """An InputError when a method that lives on names is given none; ``called`` is what the user
-    called it."""
-    if method.needs_names and not known:
-        raise InputError(
-            f"{called or method.name!r} needs known names: give them as `known=cat,dog`, or take "
-            "`method=scout` instead, which groups without names"
-        )
 
 
 def check_something_to_find(known: Sequence[str], novel: int | None) -> None:

@@ -7,7 +7,7 @@ a stream of that encoder from the start. While the buffer fills nothing is answe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -94,12 +94,20 @@ class RealignFirst(Method):
 
     def start(self, task: Task) -> None:
         check_encoder(self, task.vlm)
+        self.check_names(task.known)
         self.task = task
         self.method.caller = self.caller
         self.method.start(task)
         self._over = False
         self._buffer: list[Batch] = []
         self._stage = StageOne(self.settings)
+
+    def check_names(self, known: Sequence[str], called: str | None = None) -> None:
+        if not known:
+            raise InputError(
+                "re-alignment learns from the known names: give them as `known=cat,dog`, or leave "
+                "out `realign=...`"
+            )
 
     def observe(self, batch: Batch) -> Answer:
         if self._over:
