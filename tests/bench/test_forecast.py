@@ -31,7 +31,12 @@ def test_the_time_is_images_times_the_rate_of_the_method(cifar, model, tmp_path)
     rows = [
         {
             **{"format": 1, "label": "k-means", "run_id": str(seconds), "method": "kmeans"},
-            **{"model": model, "seconds": {"method": seconds}, "metrics": {"samples": 10}},
+            **{
+                "model": model,
+                "seconds": {"method": seconds},
+                "metrics": {"samples": 10},
+                "config": {},
+            },
         }
         for seconds in (1.0, 2.0, 30.0)
     ]

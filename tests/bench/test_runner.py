@@ -73,6 +73,27 @@ def test_variants_of_stage_two_share_the_realignment_and_figures_stay(go, model)
         assert again.measure(job)["metrics"] == row["metrics"]
 
 
+def test_scout_is_a_row_on_the_encoder_that_pact_has_realigned(go, model):
+    rows = {}
+    for label in ("PACT", "Scout, re-aligned", "Scout"):
+        go(chosen(model, methods=[label], streams=["fog"]))
+    for row in read_results(go.out / "main.jsonl").rows:
+        rows[row["label"]] = row
+    staged, pact = rows["Scout, re-aligned"], rows["PACT"]
+    assert staged["realignment_read_back"], "one re-alignment, whoever stands behind it"
+    assert staged["health"]["realign_losses"] == pact["health"]["realign_losses"]
+    assert staged["config"]["realign"]["epochs"] == 30
+    assert (staged["method"], staged["trains"]) == ("scout", "image LayerNorm")
+    assert "realign" not in rows["Scout"]["config"]
+    plan = forecast(
+        chosen(model, methods=["Scout, re-aligned"], seeds=[1], streams=["fog"]),
+        Settings(data=go.data, out=go.out),
+        print,
+    )
+    own = sum(staged["seconds"].values())
+    assert plan.parts[0].seconds == pytest.approx(own), "its own rate, not that of Scout alone"
+
+
 def test_cost_is_measured_anew_beside_the_encoder_alone(go, model):
     _, rows = go(chosen(model, methods=["PACT (robust seeds)", "PACT"], streams=["fog"]))
     assert sum(r["realignment_read_back"] for r in rows) == 1

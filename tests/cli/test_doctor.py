@@ -21,6 +21,8 @@ def test_it_measures_the_embedded_model_and_says_what_a_folder_costs(monkeypatch
     assert main(["doctor", "--model", "mini", "--images", "500"]) == 0
     said = capsys.readouterr().out
     assert "speed       mini:" in said and "encoding 500 images takes about" in said
+    assert "re-aligning the encoder (--realign, --preset paper) adds about" in said
+    assert "(buffer of 1,024, 30 epochs)" in said
     assert "torch" in said and "JPEG" in said
 
 

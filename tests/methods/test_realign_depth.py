@@ -128,15 +128,15 @@ def warm(vlm: VLM, **options: Any) -> tuple[Pact, Listener]:
 
 def test_training_ends_when_the_loss_has_settled(vlm: VLM) -> None:
     method, _ = warm(vlm, epochs=30, early_stop=0.9)
-    assert len(method.losses) == 2
-    assert len(warm(vlm, epochs=4)[0].losses) == 4
+    assert len(method.health()["realign_losses"]) == 2
+    assert len(warm(vlm, epochs=4)[0].health()["realign_losses"]) == 4
 
 
 def test_a_long_warmup_is_announced_with_what_makes_it_short(
     vlm: VLM, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert warm(vlm, epochs=1)[1].said == []
-    monkeypatch.setattr("ttgcd.methods.pact.LONG_SECONDS", 0.0)
+    monkeypatch.setattr("ttgcd.methods.stage_one.LONG_SECONDS", 0.0)
     (said,) = warm(vlm, epochs=2)[1].said
     assert "32 images" in said and "minutes" in said
     assert "`epochs=0`" in said and "`realign_depth=1`" in said

@@ -38,7 +38,7 @@ SCOUT = {key: value for key, value in STREAM.items() if key not in ("preset", "e
 def folder_run(images: Images, place: Path, stream: dict[str, Any] = STREAM) -> Path:
     options = {
         key: stream[key]
-        for key in ("known", "novel", "batch_size", "preset", "vocabulary")
+        for key in ("known", "novel", "batch_size", "preset", "vocabulary", "realign")
         if key in stream
     }
     changes = {key: stream[key] for key in ("warmup", "epochs") if key in stream}
@@ -96,3 +96,42 @@ def test_the_default_method_gets_the_same_vocabulary_as_in_a_folder_run(serve, i
     send(client, first)
     assert client.post(f"{URL}/finish").json()["finished"] == 120
     assert categories_by_id(client) == answers(out)
+
+
+def test_a_stream_with_the_realignment_first_has_the_ids_of_a_folder_run(serve, icons, tmp_path):
+    stage = {"warmup": 40, "epochs": 2, "realign_batch_size": 20}
+    stream = {**SCOUT, "realign": stage}
+    first, second = numbered(icons, 0, 75), numbered(icons, 75, 130)
+    out = folder_run(first, tmp_path, stream)
+    further = go_on(out, folder_of(second, tmp_path / "second"), out=tmp_path / "further")
+
+    client = serve()
+    info = client.post("/v1/streams", json=stream).json()
+    assert (info["warmup"], info["warmed_up"], info["method"]) == (48, False, "scout")
+    send(client, first[:40])
+    learned(client, 32)
+    assert not client.get(URL).json()["warmed_up"], "the buffer of 40 is not full"
+    client.__exit__(None, None, None)
+
+    client = serve()  # started again while the buffer fills
+    send(client, first[40:])
+    client.post(f"{URL}/finish")
+    wait_for(lambda: client.get(URL).json()["finished"] == 75)
+    assert categories_by_id(client) == answers(out)
+    client.__exit__(None, None, None)
+
+    client = serve()  # and behind it, on the new encoder
+    send(client, second)
+    client.post(f"{URL}/finish")
+    wait_for(lambda: client.get(URL).json()["finished"] == 130)
+    together = categories_by_id(client)
+    assert {name: together[name] for name, _ in second} == answers(further.out)
+
+
+def test_options_of_the_realignment_that_cannot_be_used_are_refused(serve):
+    client = serve()
+    for wrong in ({"epochs": -1}, {"depth": 1}, "perhaps", {"optimiser": "lion"}):
+        answer = client.post("/v1/streams", json={**SCOUT, "realign": wrong})
+        assert answer.status_code == 422, wrong
+    answer = client.post("/v1/streams", json={**STREAM, "realign": True})
+    assert answer.status_code == 422 and "trains the encoder itself" in answer.json()["error"]

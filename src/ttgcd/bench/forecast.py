@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from ttgcd.bench.experiment import Experiment, experiment_files
 from ttgcd.bench.results import Job, Row, read_results
@@ -81,7 +82,7 @@ def forecast(experiment: Experiment, settings: Settings, say: Say) -> Forecast:
         planned.add(job.run_id)
         images = _images(job, settings, lengths)
         part.images += images
-        rate = rates.get((job.model, job.method))
+        rate = rates.get(_kind(job.model, job.method, job.config))
         if part.seconds is not None:
             part.seconds = None if rate is None else part.seconds + rate * images
     return Forecast(experiment.name, list(parts.values()))
@@ -97,10 +98,18 @@ def _images(job: Job, settings: Settings, lengths: dict[tuple[str, str, str], in
     return lengths[key] if job.limit is None else min(job.limit, lengths[key])
 
 
-def _rates(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
-    """Median seconds an image by model and method. Work that was read back counts in full."""
-    seconds: dict[tuple[str, str], list[float]] = {}
+_Kind = tuple[str, str, bool]
+
+
+def _kind(model: str, method: str, config: Mapping[str, Any]) -> _Kind:
+    """What costs alike: a model, a method, and whether the encoder is re-aligned before it."""
+    return model, method, "realign" in config
+
+
+def _rates(rows: Sequence[Row]) -> dict[_Kind, float]:
+    """Median seconds an image by kind. Work that was read back counts in full."""
+    seconds: dict[_Kind, list[float]] = {}
     for row in rows:
         rate = sum(row["seconds"].values()) / row["metrics"]["samples"]
-        seconds.setdefault((row["model"], row["method"]), []).append(rate)
-    return {key: median(values) for key, values in seconds.items()}
+        seconds.setdefault(_kind(row["model"], row["method"], row["config"]), []).append(rate)
+    return {kind: median(values) for kind, values in seconds.items()}

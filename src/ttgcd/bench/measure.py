@@ -46,7 +46,10 @@ def fit_warmup(config: dict[str, Any], samples: int) -> dict[str, Any]:
     The paper's streams are ten times its buffer; some of IconShift's are shorter than it.
     """
     half = max(2, samples // 2)
-    return {**config, "warmup": half} if config.get("warmup", 0) > half else config
+    fitted = {**config, "warmup": half} if config.get("warmup", 0) > half else config
+    if stage := config.get("realign"):
+        fitted = {**fitted, "realign": fit_warmup(stage, samples)}
+    return fitted
 
 
 class Bench:
@@ -162,7 +165,7 @@ class Bench:
             """What was read back counts with the seconds that it took."""
             return self._realigned.saved + saved_seconds(vlm)
 
-        clock = BatchClock(stream, saved, config.get("warmup", 0))
+        clock = BatchClock(stream, saved, getattr(method, "warmup", 0))
         realigned_before, before = self._realigned.saved, saved()
         caller = Caller()
         caller.realigned = None if self._cost else self._realigned

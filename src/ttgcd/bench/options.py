@@ -86,7 +86,7 @@ def _changed(variant: Variant, options: Options) -> Variant:
     default = load_method(variant.method, **variant.config).config()
     config = {**options, **variant.config}
     now = load_method(variant.method, **config).config()
-    new = {key: value for key, value in now.items() if value != default[key]}
+    new = {key: value for key, value in now.items() if value != default.get(key)}
     if not new:
         return variant
     return replace(variant, label=f"{variant.label} [{describe(new)}]", config=config)
@@ -94,8 +94,13 @@ def _changed(variant: Variant, options: Options) -> Variant:
 
 def describe(options: Options) -> str:
     """Options in words, as they stand in a row's label."""
-    shown = {k: f"{v:g}" if isinstance(v, float) else str(v) for k, v in options.items()}
-    return ", ".join(f"{key} {value}" for key, value in shown.items())
+    return ", ".join(f"{key} {_said(value)}" for key, value in options.items())
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"({describe(value)})"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def base_label(label: str) -> str:
@@ -120,7 +125,10 @@ def settings_of(
     if variant is None or base == row["label"]:
         return told
     default = load_method(variant.method, **variant.config).config()
-    changed = {k: v for k, v in row["config"].items() if k in default and v != default[k]}
+    # The re-alignment is no option of the method's own: a row without it does not name it.
+    options = (*default, "realign")
+    config = row["config"].items()
+    changed = {k: v for k, v in config if k in options and v != default.get(k)}
     if changed == selected.get(variant.method):
         return [*told, f"--selected results/{SELECTED}"]
     return told + [f"--set '{variant.method}.{key}={json.dumps(v)}'" for key, v in changed.items()]

@@ -16,10 +16,15 @@ if TYPE_CHECKING:
     from ttgcd.discovery import Discovery
     from ttgcd.methods.answer import Category
 
+#: Options of the re-alignment: PACT's own, or with --realign those of the stage before a method.
+STAGE_ONE = (
+    *("warmup", "epochs", "lr", "optimiser", "realign_batch_size", "normaliser"),
+    *("realign_depth", "early_stop"),
+)
 #: What decides the answers of a run that goes on from an earlier one is the earlier one's.
 _THE_RUNS = (
-    *("known", "preset", "method", "set", "anchors", "template", "in_order", "warmup", "epochs"),
-    *("lr", "realign_depth", "early_stop", "optimiser", "buffer_labels", "novel", "seed", "model"),
+    *("known", "preset", "method", "set", "anchors", "template", "in_order", "buffer_labels"),
+    *("realign", *STAGE_ONE, "novel", "seed", "model"),
     *("batch_size", "precision", "word_embeddings", "logit_scale"),
 )
 
@@ -112,26 +117,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="OPTION=VALUE",
         help="one option of the method, e.g. evidence_min=2; may be repeated",
     )
-    method.add_argument("--warmup", type=int, metavar="W", help="images in the buffer")
-    method.add_argument("--epochs", type=int, metavar="E", help="re-alignment epochs; 0 skips it")
-    method.add_argument("--lr", type=float, help="re-alignment learning rate")
     method.add_argument(
+        "--buffer-labels",
+        choices=("zero-shot", "novel-or-zero-shot", "nearest"),
+        help="preset paper: how the buffer's own images are answered after the warm-up",
+    )
+    stage = parser.add_argument_group(
+        "re-alignment",
+        "of the image encoder on the first images (stage one of the paper): part of the preset "
+        "paper, and with --realign done before any method that leaves the encoder as it is. "
+        "Without --realign these are options of the method itself, where it has them",
+    )
+    stage.add_argument(
+        "--realign",
+        action="store_true",
+        help="re-align the encoder before the method begins (default: no)",
+    )
+    stage.add_argument(
+        "--warmup", type=int, metavar="W", help="images in the buffer (default: 1024)"
+    )
+    stage.add_argument("--epochs", type=int, metavar="E", help="0 skips it (default: 30)")
+    stage.add_argument("--lr", type=float, help="learning rate (default: 0.01)")
+    stage.add_argument(
+        "--optimiser", choices=("sgd", "momentum", "adam", "adamw"), help="(default: sgd)"
+    )
+    stage.add_argument(
+        "--realign-batch-size", type=int, metavar="N", help="images in a step (default: 128)"
+    )
+    stage.add_argument(
+        "--normaliser",
+        choices=("buffer", "minibatch"),
+        help="whose mean weight a step's loss is divided by (default: buffer)",
+    )
+    stage.add_argument(
         "--realign-depth",
         type=int,
         metavar="N",
         help="re-align the last N blocks only: faster (default: all)",
     )
-    method.add_argument(
+    stage.add_argument(
         "--early-stop",
         type=float,
         metavar="SHARE",
-        help="end the re-alignment when an epoch lowers the loss by less than this (default: no)",
-    )
-    method.add_argument("--optimiser", choices=("sgd", "momentum", "adam", "adamw"))
-    method.add_argument(
-        "--buffer-labels",
-        choices=("zero-shot", "novel-or-zero-shot", "nearest"),
-        help="how the buffer's own images are answered after the warm-up",
+        help="end it when an epoch lowers the loss by less than this (default: no)",
     )
     stream = parser.add_argument_group("stream")
     stream.add_argument("--batch-size", type=int, default=128)
@@ -196,6 +224,7 @@ def run(args: argparse.Namespace) -> int:
         preset=args.preset,
         method=args.method,
         changes=_changes(args),
+        realign=_stage_one(args) if args.realign else False,
         batch_size=args.batch_size,
         seed=args.seed,
         shuffle=not args.in_order,
@@ -270,19 +299,9 @@ def _source(args: argparse.Namespace) -> Any:
 
 def _changes(args: argparse.Namespace) -> dict[str, Any]:
     """Options of the method, by their own flags or by --set."""
-    changes = {
-        field: getattr(args, field)
-        for field in (
-            "warmup",
-            "epochs",
-            "lr",
-            "realign_depth",
-            "early_stop",
-            "optimiser",
-            "buffer_labels",
-        )
-        if getattr(args, field) is not None
-    }
+    changes = {} if args.realign else _stage_one(args)
+    if args.buffer_labels is not None:
+        changes["buffer_labels"] = args.buffer_labels
     for text in args.set or ():
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
@@ -292,3 +311,8 @@ def _changes(args: argparse.Namespace) -> dict[str, Any]:
         except ValueError:  # a word needs no quotes
             changes[name.strip()] = value
     return changes
+
+
+def _stage_one(args: argparse.Namespace) -> dict[str, Any]:
+    """The options of the re-alignment that were given."""
+    return {name: getattr(args, name) for name in STAGE_ONE if getattr(args, name) is not None}

@@ -47,10 +47,9 @@ def run(args: argparse.Namespace) -> int:
             f"{'':21}encoding {counted(args.images, 'image')} takes about "
             f"{duration(args.images / rate)}"
         )
-        if speed.epochs:
-            print(
-                f"{'':21}re-aligning the encoder adds about "
-                f"{duration(speed.seconds(args.images) - args.images / rate)} "
-                f"(buffer of {speed.warmup:,}, {speed.epochs} epochs; --epochs 0 skips it)"
-            )
+        print(
+            f"{'':21}re-aligning the encoder (--realign, --preset paper) adds about "
+            f"{duration(speed.seconds(args.images) - args.images / rate)} "
+            f"(buffer of {speed.warmup:,}, {speed.epochs} epochs)"
+        )
     return int(bad)

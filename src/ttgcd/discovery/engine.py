@@ -73,7 +73,7 @@ class Engine:
             )
         own = self.make_pool(inputs) if self.pool is None else nullcontext(self.pool)
         with own as pool:
-            if self.sync_every is None or hasattr(type(method), "observe_answered"):
+            if self.sync_every is None or hasattr(type(method.behind), "observe_answered"):
                 yield (lambda place, index: self._exact(inputs, method, pool, place, index)), {}
             else:
                 decides = {"sync_every": self.sync_every, "shards": pool.workers}

@@ -12,6 +12,7 @@ from ttgcd.discovery.sanity import check_count
 from ttgcd.discovery.settings import Settings
 from ttgcd.errors import InputError
 from ttgcd.methods.base import Task
+from ttgcd.methods.realign_first import check_encoder
 from ttgcd.prototypes.bank import normalise
 from ttgcd.report.gallery import SIZE
 from ttgcd.report.thumbnails import KeptThumbnails
@@ -75,6 +76,7 @@ def prepare(source: Source, settings: Settings) -> Inputs:
     scale = settings.logit_scale or 100.0
     words: np.ndarray | None = None
     if source.kind == "embeddings":
+        check_encoder(settings.make_method(), vlm)
         if settings.anchors is None and settings.names():
             raise InputError(
                 "the source holds embeddings: give the text embeddings of the known names as "

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ttgcd import __version__
+from ttgcd.methods.stage_one import Realignment
 from ttgcd.wording import counted, listed
 
 Level = Literal["ok", "note", "missing", "bad"]
@@ -39,7 +40,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast a model encodes here, and what a folder costs with the default settings."""
+    """How fast a model encodes here, and what a folder costs with the paper's re-alignment."""
 
     model: str
     device: str
@@ -63,10 +64,9 @@ def pace(model: str, device: str = "auto") -> Pace:
     """Encode blank images for about two seconds."""
     import torch
 
-    from ttgcd.discovery.settings import Settings
     from ttgcd.vlm import load_vlm
 
-    method = Settings(model=model).make_method()
+    stage = Realignment()
     vlm = load_vlm(model, device)
     one = vlm.preprocess(_blank())
     batch = one.unsqueeze(0).repeat(16, 1, 1, 1)
@@ -82,8 +82,8 @@ def pace(model: str, device: str = "auto") -> Pace:
         device=str(vlm.device),
         threads=torch.get_num_threads(),
         images_per_second=rate,
-        warmup=int(getattr(method, "warmup", 0)),
-        epochs=int(getattr(method, "epochs", 0)),
+        warmup=stage.warmup,
+        epochs=stage.epochs,
     )
 
 

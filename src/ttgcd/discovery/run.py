@@ -31,6 +31,7 @@ from ttgcd.engines.output import plain
 from ttgcd.engines.run_record import Clock
 from ttgcd.errors import InputError
 from ttgcd.methods.base import DEFAULT_TEMPLATES
+from ttgcd.methods.stage_one import Realignment
 from ttgcd.report.summary import StreamSummary
 from ttgcd.streams.labels import read_labels
 from ttgcd.streams.open import Spec, open_source
@@ -61,6 +62,7 @@ def discover(
     method: str | None = None,
     preset: str | None = None,
     changes: Mapping[str, Any] | None = None,
+    realign: bool | Mapping[str, Any] | Realignment = False,
     batch_size: int = 128,
     seed: int = 0,
     shuffle: bool = True,
@@ -113,6 +115,10 @@ def discover(
         levels are there at once, by ``at``.
     method, preset, changes
         A registered method or ``module:Class``; or a named configuration; and single options of it.
+    realign
+        Re-align the encoder on the first images before a method that leaves it as it is: True for
+        the paper's settings, or options, as in ``{"warmup": 512, "epochs": 10}``
+        (``ttgcd.methods.stage_one.Realignment``).
     batch_size, seed, shuffle
         How the stream is read; the seed decides every draw. Samples come in an order drawn from the
         seed, so that the first ones are like the rest; ``shuffle=False`` for what is really a
@@ -155,6 +161,7 @@ def discover(
         method=method,
         preset=preset,
         changes=changes or {},
+        realign=realign,
         batch_size=batch_size,
         seed=seed,
         shuffle=shuffle,

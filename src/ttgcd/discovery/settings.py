@@ -15,10 +15,10 @@ from ttgcd.errors import InputError
 from ttgcd.methods.base import (
     DEFAULT_TEMPLATES,
     Method,
-    check_names_wanted,
     check_something_to_find,
 )
 from ttgcd.methods.registry import DEFAULT_PRESET, find_preset, load_method
+from ttgcd.methods.stage_one import Realignment
 from ttgcd.streams.labels import read_names
 from ttgcd.vlm import DEFAULT as DEFAULT_MODEL
 from ttgcd.vlm.anchors import check_names, check_templates
@@ -33,6 +33,7 @@ class Settings:
     grouped; ``novel`` is a number or "auto";
     ``method`` is a registered name or ``module:Class``, ``preset`` a method under a named
     configuration; one of them may be given. ``changes`` are single fields of the configuration.
+    ``realign`` (True, or options of ``Realignment``) re-aligns the encoder before it begins.
     ``shuffle`` reads in an order drawn from the seed, so that what comes first is like the rest;
     standard input keeps its own. ``precision`` "int8" encodes two to three times as fast on a CPU,
     "bf16" faster on a GPU, at a small loss of accuracy.
@@ -56,6 +57,7 @@ class Settings:
     method: str | None = None
     preset: str | None = None
     changes: Mapping[str, Any] = field(default_factory=dict)
+    realign: bool | Mapping[str, Any] | Realignment = False
     batch_size: int = 128
     seed: int = 0
     shuffle: bool = True
@@ -66,7 +68,7 @@ class Settings:
     def __post_init__(self) -> None:
         check_something_to_find(self.names(), self.novel_count())
         check_templates(self.templates)
-        check_names_wanted(type(self.make_method()), self.names(), self._preset() or self.method)
+        self.make_method().check_names(self.names(), self._preset() or self.method)
         self.words()
         check_abstain(self.abstain)
         check_level(self.level)
@@ -103,11 +105,13 @@ class Settings:
         return count
 
     def make_method(self) -> Method:
-        preset = self._preset()
+        preset, config = self._preset(), dict(self.changes)
+        if (stage := Realignment.of(self.realign)) is not None:
+            config["realign"] = stage
         if preset is None:
-            return load_method(self.method or "", **self.changes)
+            return load_method(self.method or "", **config)
         chosen = find_preset(preset)
-        return load_method(chosen.method, **{**chosen.config, **self.changes})
+        return load_method(chosen.method, **{**chosen.config, **config})
 
     def _preset(self) -> str | None:
         """The named configuration; None where a method was chosen without one."""

@@ -48,8 +48,9 @@ class Foretold(Batch):
 
 def observed(method: Method, batch: Batch) -> Answer:
     """``method.observe``, with what a copy has said if that still stands."""
-    if not isinstance(batch, Foretold) or not isinstance(method, AnswersByFit):
+    behind = method.behind
+    if not isinstance(batch, Foretold) or not isinstance(behind, AnswersByFit):
         return method.observe(batch)
-    if method.fit != batch.fit or len(batch.answer) != len(batch):
+    if behind.fit != batch.fit or len(batch.answer) != len(batch):
         return method.observe(batch)
-    return method.observe_answered(batch, batch.answer)
+    return behind.observe_answered(batch, batch.answer)

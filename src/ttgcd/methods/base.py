@@ -54,6 +54,8 @@ class Task:
         without embeddings are for the model to encode; embeddings without words have no names.
     precision
         How images are encoded once no gradient is needed.
+    norms
+        LayerNorm parameters of the image tower where they are not the pretrained ones.
     """
 
     known: tuple[str, ...]
@@ -66,6 +68,7 @@ class Task:
     words: tuple[str, ...] = ()
     word_embeddings: np.ndarray | None = None
     precision: Precision = "fp32"
+    norms: Mapping[str, np.ndarray] | None = None
 
     def __post_init__(self) -> None:
         if self.novel is not None and self.novel < 0:
@@ -84,10 +87,10 @@ class Task:
         return len(self.known)
 
     def encoder(self, norms: Mapping[str, np.ndarray] | None = None) -> Encoder:
-        """An encoder of the task's model, with the given LayerNorm parameters or its own."""
+        """An encoder of the task's model, with the given LayerNorm parameters or the task's."""
         if self.vlm is None:
             raise InputError("images were given but no model: pass a model, or embeddings instead")
-        return self.vlm.encoder(norms, self.precision)
+        return self.vlm.encoder(self.norms if norms is None else norms, self.precision)
 
 
 class Caller:
@@ -149,10 +152,19 @@ class Method(ABC):
 
     def start(self, task: Task) -> None:
         """Begin a new stream; call ``super().start(task)`` first."""
-        check_names_wanted(type(self), task.known)
+        self.check_names(task.known)
         self.task = task
         self.novel = task.novel
         self.seen = 0
+
+    def check_names(self, known: Sequence[str], called: str | None = None) -> None:
+        """An InputError when a method that lives on names is given none; ``called`` is what the
+        user called it."""
+        if self.needs_names and not known:
+            raise InputError(
+                f"{called or self.name!r} needs known names: give them as `known=cat,dog`, or take "
+                "`method=scout` instead, which groups without names"
+            )
 
     @abstractmethod
     def observe(self, batch: Batch) -> Answer:
@@ -172,6 +184,11 @@ class Method(ABC):
         Pure: several threads may ask, each for a block of its own.
         """
         raise NotImplementedError(f"{self.name} asked for a revision that it does not do")
+
+    @property
+    def behind(self) -> Method:
+        """Who answers: the method itself, or the one that it stands in front of."""
+        return self
 
     # -- what it wants ------------------------------------------------------------------------
 
@@ -314,18 +331,6 @@ def features_of(batch: Batch) -> np.ndarray:
     if batch.features is None:
         raise InputError("the batch carries no features: push it through a session")
     return batch.features
-
-
-def check_names_wanted(
-    method: type[Method], known: Sequence[str], called: str | None = None
-) -> None:
-    """An InputError when a method that lives on names is given none; ``called`` is what the user
-    called it."""
-    if method.needs_names and not known:
-        raise InputError(
-            f"{called or method.name!r} needs known names: give them as `known=cat,dog`, or take "
-            "`method=scout` instead, which groups without names"
-        )
 
 
 def check_something_to_find(known: Sequence[str], novel: int | None) -> None:

@@ -145,7 +145,7 @@ class Buffered(Method):
         elif self.caller.replays:
             seen = 0
         else:
-            arrays.update(_packed(self._buffer))
+            arrays.update(packed(self._buffer))
         values = {**self.described(seen), "phase": "stream" if self.begun else "warm-up"}
         return State(arrays, values)
 
@@ -160,10 +160,11 @@ class Buffered(Method):
             }
             self.load_learned(learned)
         else:
-            self._buffer = _unpacked(state.arrays)
+            self._buffer = unpacked(state.arrays)
 
 
-def _packed(buffer: list[Batch]) -> dict[str, np.ndarray]:
+def packed(buffer: list[Batch]) -> dict[str, np.ndarray]:
+    """A buffer as plain arrays, for a state."""
     if not buffer:
         return {}
     arrays = {
@@ -176,7 +177,7 @@ def _packed(buffer: list[Batch]) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _unpacked(arrays: dict[str, np.ndarray]) -> list[Batch]:
+def unpacked(arrays: dict[str, np.ndarray]) -> list[Batch]:
     """Batches of a buffer; names and positions are the caller's and stay with it."""
     if "buffer/lengths" not in arrays:
         return []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -14,7 +12,8 @@ from ttgcd.errors import InputError
 from ttgcd.methods.answer import Answer, Category
 from ttgcd.methods.base import Task, features_of
 from ttgcd.methods.buffered import Buffered
-from ttgcd.methods.optimiser_state import PREFIX, load_optimiser_arrays, optimiser_arrays
+from ttgcd.methods.optimiser_state import load_optimiser_arrays, optimiser_arrays
+from ttgcd.methods.stage_one import Realignment, StageOne, check_choice
 from ttgcd.methods.zero_shot import text_says
 from ttgcd.prototypes.bank import PrototypeBank
 from ttgcd.prototypes.seeding import best_novel
@@ -23,39 +22,18 @@ from ttgcd.storage.state import State
 if TYPE_CHECKING:
     import torch
 
-    from ttgcd.methods.realign import Normaliser, Optimiser
     from ttgcd.streams.base import Batch
     from ttgcd.vlm.base import Trainable
 
 
-#: A re-alignment that will take longer than this is announced.
-LONG_SECONDS = 60.0
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} minutes"
-    return f"{seconds / 3600:.1f} hours"
-
-
 @dataclass(kw_only=True)
-class Pact(Buffered):
+class Pact(Realignment, Buffered):
     """The method of the paper; the defaults are its configuration (Table 9).
 
     Parameters
     ----------
-    warmup
-        W, the number of samples in the buffer.
-    epochs, lr, optimiser, realign_batch_size
-        Re-alignment of the image tower's LayerNorms on the buffer (Eq. 3).
-    normaliser
-        What a minibatch's loss is divided by: the mean weight of the buffer, so that its
-        expectation is Eq. 3, or its own ("minibatch"). The paper does not say.
-    realign_depth
-        Above 0, only the last so many blocks of the image tower are re-aligned: what they read is
-        computed once, so an epoch costs a fraction.
-    early_stop
-        Above 0, re-alignment ends when an epoch lowers the loss by less than this share of it.
+    warmup, epochs, lr, optimiser, realign_batch_size, normaliser, realign_depth, early_stop
+        Stage one (``Realignment``).
     evidence_min
         e_min: the evidence from which a known class takes part in assignments (Eq. 8).
     known_rate, novel_rate
@@ -78,13 +56,6 @@ class Pact(Buffered):
     trains: ClassVar[str] = "image LayerNorm"
     exact: ClassVar[bool] = True
 
-    epochs: int = 30
-    lr: float = 1e-2
-    optimiser: Optimiser = "sgd"
-    realign_batch_size: int = 128
-    normaliser: Normaliser = "buffer"
-    realign_depth: int = 0
-    early_stop: float = 0.0
     evidence_min: float = 1.5
     known_rate: float = 0.05
     novel_rate: float = 0.10
@@ -96,38 +67,26 @@ class Pact(Buffered):
     continual_lr: float = 0.0
 
     def __post_init__(self) -> None:
-        positive = {"warmup": 2, "realign_batch_size": 1, "seed_candidates": 1, "seed_restarts": 1}
-        for field, least in positive.items():
-            if getattr(self, field) < least:
-                raise InputError(f"{field} must be {least} or more, got {getattr(self, field)}")
-        numbers = ("epochs", "refine_iterations", "realign_depth", "lr", "evidence_min")
-        for field in (*numbers, "continual_lr", "early_stop"):
+        super().__post_init__()
+        for field in ("seed_candidates", "seed_restarts"):
+            if getattr(self, field) < 1:
+                raise InputError(f"{field} must be 1 or more, got {getattr(self, field)}")
+        for field in ("refine_iterations", "evidence_min", "continual_lr"):
             if not getattr(self, field) >= 0:
                 raise InputError(f"{field} must be 0 or more, got {getattr(self, field)}")
         for field in ("known_rate", "novel_rate"):
             if not 0 < getattr(self, field) <= 1:
                 raise InputError(f"{field} must lie in (0, 1], got {getattr(self, field)}")
-        choices = {
-            "optimiser": ("sgd", "momentum", "adam", "adamw"),
-            "normaliser": ("buffer", "minibatch"),
-            "buffer_labels": ("zero-shot", "novel-or-zero-shot", "nearest"),
-            "known_prototypes": ("image", "text"),
-        }
-        for field, allowed in choices.items():
-            if getattr(self, field) not in allowed:
-                raise InputError(
-                    f"{field} must be one of {', '.join(allowed)}, got {getattr(self, field)!r}"
-                )
+        labels = ("zero-shot", "novel-or-zero-shot", "nearest")
+        check_choice("buffer_labels", self.buffer_labels, labels)
+        check_choice("known_prototypes", self.known_prototypes, ("image", "text"))
 
     # -- the stream ---------------------------------------------------------------------------
 
     def start(self, task: Task) -> None:
         super().start(task)
         self.bank: PrototypeBank | None = None
-        self.losses: list[float] = []
-        self._norms: Mapping[str, np.ndarray] | None = None
-        self._first_epoch = 0
-        self._optimiser_arrays: dict[str, np.ndarray] = {}
+        self._stage_one = StageOne(self)
         self._continual: tuple[Trainable, torch.optim.Optimizer] | None = None
         self._first_prototypes = np.zeros((0, task.anchors.shape[1]), np.float32)
         self._named: dict[int, np.ndarray] = {}
@@ -152,7 +111,7 @@ class Pact(Buffered):
         return self.continual_lr > 0 or (self.epochs > 0 and not self.begun)
 
     def norms(self) -> Mapping[str, np.ndarray] | None:
-        return self._norms if self.begun else None
+        return self._stage_one.norms if self.begun else None
 
     # -- stage one: buffer, re-alignment, prototypes ------------------------------------------
 
@@ -173,8 +132,8 @@ class Pact(Buffered):
             "nd,nd->n", features[keep_text], self.bank.known[labels[keep_text]]
         )
         self.begun, self._buffer = True, []
-        self._optimiser_arrays = {}
-        return replace(answer, norms=self._norms)
+        self._stage_one.optimiser = {}
+        return replace(answer, norms=self._stage_one.norms)
 
     def begin(self, buffer: list[Batch]) -> np.ndarray:
         """Re-align, encode the buffer again if that changed the encoder, build the prototypes.
@@ -187,90 +146,23 @@ class Pact(Buffered):
         if images and self.epochs:
             import torch
 
-            self._realign(torch.cat(images), labels, margins)
-            if self._norms is not None:
-                features = self.task.encoder(self._norms)(torch.cat(images))
+            stage, whole = self._stage_one, torch.cat(images)
+            keep, instead = self._checkpoint, "`epochs=0` leaves it out"
+            stage.run(self.task, self.caller, whole, labels, margins, keep, instead)
+            if stage.norms is not None:
+                features = self.task.encoder(stage.norms)(whole)
         self.bank = self._build_bank(features, labels, margins)
         self._first_prototypes = self.prototypes()
         return features
 
     def after_warmup(self, rest: Batch) -> Batch:
-        if self._norms is None or rest.images is None:
+        norms = self._stage_one.norms
+        if norms is None or rest.images is None:
             return rest
-        return replace(rest, features=self.task.encoder(self._norms)(rest.images))
+        return replace(rest, features=self.task.encoder(norms)(rest.images))
 
-    def _realign(self, images: torch.Tensor, labels: np.ndarray, margins: np.ndarray) -> None:
-        """Minimise Eq. 3; pseudo-labels and margins stay those of the pretrained encoder."""
-        # Not at the top of the file: settings are read and checked without torch.
-        from ttgcd.methods.realign import Realigned, converged, realign, realign_key
-
-        if margins.sum() <= 0:
-            warnings.warn(
-                "no sample of the buffer has a confident text label: re-alignment is skipped",
-                stacklevel=2,
-            )
-            return
-        vlm = self.task.vlm
-        assert vlm is not None
-        model = vlm.trainable()
-        if self._norms is not None:  # of an interrupted re-alignment
-            model.load_norms(self._norms)
-
-        def after_epoch(epoch: int, loss: float, optimiser: torch.optim.Optimizer) -> bool:
-            self.losses.append(loss)
-            self._first_epoch = epoch + 1
-            self._norms = model.norm_arrays()
-            self._optimiser_arrays = optimiser_arrays(optimiser)
-            self.caller.progress("re-align", epoch + 1, self.epochs)
-            self.caller.checkpoint(self.state_dict())
-            return converged(self.losses, self.early_stop)
-
-        def forecast(seconds: float) -> None:
-            if seconds > LONG_SECONDS:
-                self.caller.say(
-                    f"re-aligning the encoder on {len(images):,} images, up to {self.epochs} "
-                    f"epochs, takes about {_duration(seconds)} on this machine; `epochs=0` leaves "
-                    "it out, `realign_depth=1` trains the last block alone, `early_stop=0.01` ends "
-                    "it when the loss has settled"
-                )
-
-        settings: dict[str, Any] = {
-            "logit_scale": self.task.logit_scale,
-            "epochs": self.epochs,
-            "lr": self.lr,
-            "batch_size": self.realign_batch_size,
-            "optimiser": self.optimiser,
-            "normaliser": self.normaliser,
-            "seed": self.task.seed,
-            "depth": self.realign_depth,
-        }
-        store = self.caller.realigned if self._first_epoch == 0 else None
-        key = ""
-        if store is not None:
-            stop = {"early_stop": self.early_stop}
-            key = realign_key(vlm, images, self.task.anchors, labels, margins, **settings, **stop)
-            if (done := store.get(key)) is not None:
-                self._norms, self.losses = done.norms, list(done.losses)
-                self._first_epoch = self.epochs
-                return
-        if converged(self.losses, self.early_stop):  # interrupted right behind its last epoch
-            return
-        began = time.perf_counter()
-        realign(
-            model,
-            images,
-            self.task.anchors,
-            labels,
-            margins,
-            **settings,
-            first_epoch=self._first_epoch,
-            optimiser_state=self._optimiser_arrays,
-            after_epoch=after_epoch,
-            forecast=forecast,
-        )
-        if store is not None:
-            seconds = time.perf_counter() - began
-            store[key] = Realigned(model.norm_arrays(), list(self.losses), seconds)
+    def _checkpoint(self) -> None:
+        self.caller.checkpoint(self.state_dict())
 
     def _build_bank(
         self, features: np.ndarray, labels: np.ndarray, margins: np.ndarray
@@ -320,14 +212,15 @@ class Pact(Buffered):
         """One more step of training; the norms for the next batch."""
         from ttgcd.methods.realign import continual_step, make_optimiser
 
+        stage = self._stage_one
         if self._continual is None:
             assert self.task.vlm is not None
             model = self.task.vlm.trainable()
-            if self._norms is not None:
-                model.load_norms(self._norms)
+            if stage.norms is not None:
+                model.load_norms(stage.norms)
             parameters = list(model.norm_parameters("image").values())
             optimiser = make_optimiser(self.optimiser, parameters, self.continual_lr)
-            load_optimiser_arrays(optimiser, self._optimiser_arrays)
+            load_optimiser_arrays(optimiser, stage.optimiser)
             self._continual = model, optimiser
         model, optimiser = self._continual
         continual_step(
@@ -339,8 +232,9 @@ class Pact(Buffered):
             margins,
             logit_scale=self.task.logit_scale,
         )
-        self._norms, self._optimiser_arrays = model.norm_arrays(), optimiser_arrays(optimiser)
-        return self._norms
+        norms, stage.optimiser = model.norm_arrays(), optimiser_arrays(optimiser)
+        stage.norms = norms
+        return norms
 
     # -- answers ------------------------------------------------------------------------------
 
@@ -378,7 +272,7 @@ class Pact(Buffered):
             "prototype_drift": [
                 float(d) if had else None for d, had in zip(drift, had_one, strict=True)
             ],
-            "realign_losses": [float(loss) for loss in self.losses],
+            "realign_losses": [float(loss) for loss in self._stage_one.losses],
         }
 
     # -- copies that went different ways (engines/rounds.py) ----------------------------------
@@ -407,11 +301,9 @@ class Pact(Buffered):
     def state_dict(self) -> State:
         """The buffer's state, the norms so far and where the training stands."""
         state = super().state_dict()
-        if self._norms is not None:
-            state.arrays.update({f"norm/{key}": array for key, array in self._norms.items()})
-        state.arrays.update(self._optimiser_arrays)
-        state.values["epochs_done"] = self._first_epoch
-        state.values["losses"] = list(self.losses)
+        trained = self._stage_one.state()
+        state.arrays.update(trained.arrays)
+        state.values.update(trained.values)
         if self._named:
             state.values["named"] = list(self._named)
             state.arrays["named/anchors"] = np.stack(list(self._named.values()))
@@ -428,17 +320,7 @@ class Pact(Buffered):
 
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        self._first_epoch = state.values["epochs_done"]
-        self.losses = list(state.values["losses"])
-        self._optimiser_arrays = {
-            key: array for key, array in state.arrays.items() if key.startswith(PREFIX)
-        }
-        norms = {
-            key.removeprefix("norm/"): array
-            for key, array in state.arrays.items()
-            if key.startswith("norm/")
-        }
-        self._norms = norms or None
+        self._stage_one.load(state.arrays, state.values)
         if named := state.values.get("named", ()):
             self.promote(dict(zip(named, state.arrays["named/anchors"])))
 

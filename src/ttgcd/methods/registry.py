@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import fields
 from importlib import import_module, metadata
 from typing import Any, NamedTuple
 
 from ttgcd.errors import InputError
 from ttgcd.methods.base import Method
+from ttgcd.methods.realign_first import RealignFirst
+from ttgcd.methods.stage_one import Realignment
 
 METHODS: dict[str, str] = {
     "scout": "ttgcd.methods.scout:Scout",
@@ -70,14 +73,21 @@ def method_class(name: str) -> type[Method]:
     return found
 
 
-def load_method(name: str, **config: Any) -> Method:
-    """A method with its configuration, e.g. ``load_method("pact", warmup=512)``."""
+def load_method(
+    name: str, *, realign: bool | Mapping[str, Any] | Realignment = False, **config: Any
+) -> Method:
+    """A method with its configuration, e.g. ``load_method("pact", warmup=512)``.
+
+    With ``realign``, True or options of ``Realignment``, the encoder is re-aligned before a method
+    that leaves it as it is: ``load_method("scout", realign={"epochs": 10})``.
+    """
     cls = method_class(name)
     options = [field.name for field in fields(cls) if field.init]  # type: ignore[arg-type]
     for option in config:
         if option not in options:
             raise InputError(_unknown_option(name, option, options))
-    return cls(**config)
+    method, stage = cls(**config), Realignment.of(realign)
+    return method if stage is None else RealignFirst(method, stage)
 
 
 def _unknown_option(name: str, option: str, options: list[str]) -> str:

@@ -179,8 +179,10 @@ class RunFiles:
     def warmup(self) -> int:
         """How many samples the method gathered before it began; 0 if it does not say."""
         config = self.record.get("settings", {}).get("config", {})
-        given = config.get("warmup")
-        return min(int(given), len(self)) if isinstance(given, (int, float)) else 0
+        stage = config.get("realign") or {}
+        said = (config.get("warmup"), stage.get("warmup"))
+        given = [w for w in said if isinstance(w, (int, float))]
+        return min(int(max(given, default=0)), len(self))
 
     @property
     def calibrated(self) -> bool:

@@ -179,7 +179,8 @@ class Learner(Caller):
 
     def _keep_prototypes(self) -> None:
         """For predictions while the method is busy. Those of a fit stand as long as it does."""
-        fit = self.method.fit if isinstance(self.method, AnswersByFit) else None
+        behind = self.method.behind
+        fit = behind.fit if isinstance(behind, AnswersByFit) else None
         if fit is None or fit != self._prototypes_of:
             self._known_prototypes, self._prototypes_of = self.method.prototypes(), fit
 

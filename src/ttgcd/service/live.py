@@ -15,6 +15,7 @@ import torch
 
 from ttgcd.discovery.inputs import anchors_of, task_of
 from ttgcd.discovery.settings import Settings
+from ttgcd.methods.stage_one import Realignment
 from ttgcd.service.backlog import Backlog
 from ttgcd.service.batcher import DEADLINE, Batcher
 from ttgcd.service.events import Events
@@ -236,6 +237,7 @@ class LiveStream:
 
 def settings_file(settings: Settings) -> bytes:
     """What has to be known to open a stream again."""
+    stage = Realignment.of(settings.realign)
     record = {
         "known": list(settings.names()),
         "novel": settings.novel,
@@ -245,6 +247,7 @@ def settings_file(settings: Settings) -> bytes:
         "method": settings.method,
         "preset": settings.preset,
         "changes": dict(settings.changes),
+        "realign": False if stage is None else stage.options(),
         "batch_size": settings.batch_size,
         "seed": settings.seed,
     }

@@ -26,6 +26,19 @@ class Error(BaseModel):
 # -- streams --------------------------------------------------------------------------------------
 
 
+class Realign(Strict):
+    """Options of the re-alignment before a method begins; the defaults are the paper's."""
+
+    warmup: Annotated[int, Field(ge=2, le=100_000)] | None = None
+    epochs: Annotated[int, Field(ge=0, le=1000)] | None = None
+    lr: Annotated[float, Field(ge=0, le=10)] | None = None
+    optimiser: Literal["sgd", "momentum", "adam", "adamw"] | None = None
+    realign_batch_size: Annotated[int, Field(ge=1, le=4096)] | None = None
+    normaliser: Literal["buffer", "minibatch"] | None = None
+    realign_depth: Annotated[int, Field(ge=0, le=1000)] | None = None
+    early_stop: Annotated[float, Field(ge=0, le=1)] | None = None
+
+
 class NewStream(Strict):
     """A stream to create. What is left out has the defaults of ``ttgcd discover``: without
     ``known`` everything is grouped."""
@@ -37,6 +50,7 @@ class NewStream(Strict):
     preset: Annotated[str, StringConstraints(max_length=64)] | None = None
     warmup: Annotated[int, Field(ge=2, le=100_000)] | None = None
     epochs: Annotated[int, Field(ge=0, le=1000)] | None = None
+    realign: bool | Realign = False
     batch_size: Annotated[int, Field(ge=1, le=1024)] = 128
     seed: Annotated[int, Field(ge=0, le=2**31)] = 0
     vocabulary: Annotated[list[Name], Field(max_length=20_000)] | None = None

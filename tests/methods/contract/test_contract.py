@@ -42,6 +42,19 @@ def test_every_registered_method_keeps_the_contract(name: str, check) -> None:
     check(lambda: load_method(name, **SMALL.get(name, {})))
 
 
+#: The stage in front of one method of every kind: fits, prototypes, images, the end of the stream.
+STAGED = ("scout", "talon", "simgcd++", "kmeans", "zero-shot")
+STAGE = {"warmup": 24, "epochs": 2, "realign_batch_size": 16}
+#: Its configuration goes through ``load_method``: tests/methods/test_realign_first.py.
+STAGED_CHECKS = [check for check in CHECKS if check.__name__ != "check_description"]
+
+
+@pytest.mark.parametrize("check", STAGED_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", STAGED)
+def test_a_method_behind_the_realignment_keeps_the_contract(name: str, check) -> None:
+    check(lambda: load_method(name, **SMALL.get(name, {}), realign=STAGE))
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_is_found_under_its_own_name(name: str) -> None:
     assert method_class(name).name == name

@@ -17,8 +17,9 @@ class SharedFit:
     """Follows a method: what workers need to answer as it does now, or nothing."""
 
     def __init__(self, method: Method) -> None:
-        self._method = method if isinstance(method, AnswersByFit) else None
-        self.copy = None if self._method is None else MethodCopy.of(method)
+        behind = method.behind
+        self._method = behind if isinstance(behind, AnswersByFit) else None
+        self.copy = None if self._method is None else MethodCopy.of(behind)
         self.number: int | None = None
         self.reference: list[Any] = []
 
