@@ -12,9 +12,11 @@ from ttgcd.prototypes.partition import Partition, from_seeds, smooth
 from ttgcd.prototypes.text_evidence import Texts, confident
 
 #: Agreement above chance at which the names are trusted fully.
-FULL = 0.6
+FULL = 0.4
 #: The cosine of a sample to its centre at which the weight of the texts was chosen.
 USUAL_COSINE = 0.6
+#: Names whose luck is known well enough, and how often they are turned at most.
+DOZEN, MOST_TURNS = 12, 4
 _TURN = 7  # seed of the fixed rotation
 
 
@@ -44,11 +46,13 @@ def reliability(share: float, chance: float, full: float) -> float:
     return float(np.clip((share - chance) / (full * (1 - chance)), 0, 1))
 
 
-def turned(texts: Texts) -> Texts:
-    """The same anchors after a fixed random rotation: they keep their mutual angles and lose their
-    meaning."""
-    rotation = _rotation(texts.anchors.shape[1])
-    return Texts(texts.anchors @ rotation, texts.words, texts.scale)
+def turned(texts: Texts, times: int = 1) -> Texts:
+    """The same anchors after a fixed random rotation, so many times: they keep their mutual angles
+    and lose their meaning."""
+    anchors, rotation = texts.anchors, _rotation(texts.anchors.shape[1])
+    for _ in range(times):
+        anchors = anchors @ rotation
+    return Texts(anchors, texts.words, texts.scale)
 
 
 def agreement(
@@ -61,23 +65,30 @@ def agreement(
 ) -> Agreement:
     """Cluster ``mapped`` (f of the rows) twice without any text bonus: once from the samples that
     the names are sure of, once from those that the same names are sure of after a fixed random
-    rotation, which keeps their mutual angles and loses their meaning."""
+    rotation, which keeps their mutual angles and loses their meaning; few names are turned more
+    often, as one may fit by luck.
+
+    A sample is put into a class where that name fits best and its gate is among the highest, which
+    is asked for the sake of few names: one alone has no other that could fit better."""
     smoothed = smooth(mapped)
     found = []
-    for turn, said in enumerate((texts, turned(texts))):
+    turns = min(MOST_TURNS, -(-DOZEN // len(texts.anchors)))
+    for turn, said in enumerate([texts, *(turned(texts, t + 1) for t in range(turns))]):
         anchors = said.anchors
         logits = Standard.of(rows, anchors)(rows)
-        says = logits.argmax(axis=1)
-        keep = confident(says, said.gate(rows, logits), len(anchors), share)
+        says, gate = logits.argmax(axis=1), said.gate(rows, logits)
+        keep = confident(says, gate, len(anchors), share)
+        ours = gate >= np.quantile(gate, novel / (len(anchors) + novel))
         rng = np.random.default_rng((*seed, turn))
         none = np.zeros((len(rows), len(anchors) + novel), np.float32)
         clusters: Partition = from_seeds(
             mapped, says, keep, none, len(anchors), 0.0, 2, rng, smoothed
         )
         known = clusters.labels < len(anchors)
-        same = float((says == clusters.labels)[known].mean()) if known.any() else 0.0
-        found.append((same, clusters.value))
-    return Agreement(found[0][0], found[1][0], found[0][1])
+        same = ours & (says == clusters.labels)
+        found.append((float(same[known].mean()) if known.any() else 0.0, clusters.value))
+    chance = float(np.mean([share for share, _ in found[1:]]))
+    return Agreement(found[0][0], chance, found[0][1])
 
 
 @lru_cache(maxsize=2)
