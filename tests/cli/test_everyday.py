@@ -113,6 +113,8 @@ def test_ctrl_c_is_answered_at_once(photos, tmp_path) -> None:
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": path},
+        # A run of the tests in the background ignores the signal, and its children would, too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stderr is not None
     try:
