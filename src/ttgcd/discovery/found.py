@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ttgcd.discovery.edits.verbs import Editable
-from ttgcd.discovery.sanity import accuracy_contradicts
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Category
+from ttgcd.report.verdict import verdict_line
 from ttgcd.wording import counted
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ class Discovery(Editable):
         Clustering accuracies in percent, when labels were given.
     notes
         What the run wants its user to know.
+    verdict
+        Whether the result can be used, and what to do: ``verdict``, ``level``, ``sentence``,
+        ``advice`` and the ``page`` that says more. None for runs of versions that gave none.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class Discovery(Editable):
         self.rejected: int = record["rejected"]
         self.scores: dict[str, Any] | None = record["scores"]
         self.notes: list[str] = list(record["notes"])
+        self.verdict: dict[str, str] | None = record.get("verdict")
         self._saved: SavedRun | None = None
 
     @property
@@ -138,7 +142,8 @@ class Discovery(Editable):
         novel = [c for c in found if c.kind == "novel"]
         known = [c for c in found if c.kind == "known"]
         unsure = sum(c.count for c in found if c.kind == "unsure")
-        lines = [f"note: {note}" for note in self.notes]
+        lines = [] if self.verdict is None else [verdict_line(self.verdict)]
+        lines += [f"note: {note}" for note in self.notes]
         lines.append(
             f"{counted(self.samples, 'sample')}: {sum(c.count for c in known):,} in "
             f"{counted(len(known), 'known class', 'known classes')}, "
@@ -153,7 +158,6 @@ class Discovery(Editable):
                 for label, key in (("All", "all"), ("Known", "known"), ("Novel", "novel"))
             )
             lines.append(f"Clustering accuracy, percent: {shown}")
-            lines += [f"note: {note}" for note in accuracy_contradicts(self.scores)]
         lines.append(f"report: {self.report()}")
         return "\n".join(lines)
 

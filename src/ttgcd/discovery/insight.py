@@ -21,6 +21,7 @@ from ttgcd.prototypes.confidence import Confidence, shipped
 from ttgcd.prototypes.naming import GroupNames, name_groups
 from ttgcd.prototypes.questions import Question, next_questions
 from ttgcd.report.run_files import Ids
+from ttgcd.report.signs import Signs, read_signs
 from ttgcd.storage.durable import write_atomic, writing
 
 #: Samples that names and questions are found with, spread evenly over the stream.
@@ -75,6 +76,23 @@ def look_closer(
     rows_asked = [int(some[q.row]) for q in asked if q.row is not None]
     ids = dict(zip(rows_asked, Ids(out / "assignments.parquet").of(rows_asked)))
     return Insight(names, tuple(_as_json(q, ids, some) for q in asked))
+
+
+def signs_of(out: Path, n_known: int) -> Signs | None:
+    """What the answers of a run say about its names and groups; None where it kept no features."""
+    import pyarrow.parquet as pq
+
+    columns = ["category", "confidence"]
+    names = pq.read_schema(out / "assignments.parquet").names
+    if "confidence" not in names:
+        return None
+    table = pq.read_table(out / "assignments.parquet", columns=columns)
+    features = kept_features(out, table.num_rows)
+    if features is None:
+        return None
+    some = np.linspace(0, len(features) - 1, min(len(features), MOST_SAMPLES)).astype(np.int64)
+    category, confidence = (table.column(name).to_numpy() for name in columns)
+    return read_signs(category, confidence, np.asarray(features[some], np.float32), n_known)
 
 
 def _as_json(question: Question, ids: Mapping[int, str], some: np.ndarray) -> dict[str, Any]:

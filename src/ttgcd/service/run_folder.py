@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ttgcd.discovery.edits.folder import CATEGORIES, ROWS, parquet_bytes
+from ttgcd.discovery.insight import signs_of
 from ttgcd.engines.folder import FEATURES
 from ttgcd.engines.run_record import Clock, manifest
 from ttgcd.engines.table import resolve_aliases, schema
@@ -117,7 +118,10 @@ def write_run(
             "notes": [],
             "health": health,
             "scores": None,
+            "signs": None,
         }
+        if rows and (signs := signs_of(out, stream.n_known)) is not None:
+            record["signs"] = signs.as_json()
         write_atomic(out / "run.json", _json(record))
 
 
