@@ -17,10 +17,13 @@ FEW_SAMPLES = 100
 #: Below this structure the samples are a cloud without groups (noise 0.03 to 0.09, pictures 0.19
 #: and more, see docs/verdicts.md).
 NO_STRUCTURE = 0.14
-#: A name whose answers are more likely wrong than right in the median is doubted.
-DOUBTED = 0.5
+#: A name whose answers have a lower median confidence is doubted. In a style that the model finds
+#: hard many names lie between this and a half; of names of other things most lie below.
+DOUBTED = 0.3
+#: Median confidence of all answers below which most are more likely wrong than right.
+LIKELY = 0.5
 #: The fit of the names, see ``names_fit``: none fits below the first, all do from the second on.
-NONE_FIT, ALL_FIT = 0.25, 0.6
+NONE_FIT, ALL_FIT = 0.28, 0.6
 #: From this share of doubted names on some of them do not fit, however well the others do.
 SOME_DOUBTED = 0.3
 #: Below this share of all samples, and this number, none was found for the names.
@@ -87,7 +90,7 @@ class Facts:
 
 
 def doubted_names(facts: Facts) -> list[str]:
-    """Names whose own answers are more likely wrong than right, the most doubtful first."""
+    """Names whose own answers are most likely wrong, the most doubtful first."""
     sure = [(c, n) for c, n in zip(facts.signs.names, facts.names) if c is not None and c < DOUBTED]
     return [name for _, name in sorted(sure, key=lambda pair: pair[0])]
 

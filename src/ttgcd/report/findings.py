@@ -55,7 +55,7 @@ def facts_of(run: RunFiles) -> Facts:
     kinds = (run.is_novel & ~seeds, ~run.is_novel)
     reliability, between = health.get("names_reliability"), health.get("novel_range")
     among = [*_crowded(run), *_spread(run), *_unused(run), *_rejected(run), *_drift(run)]
-    others = [*among, *_losses(run), *_warmup(run)]
+    others = [*among, *_losses(run), *_warmup(run), *_inactive(run)]
     return Facts(
         samples=len(run),
         noun=noun(run),
@@ -76,7 +76,7 @@ def facts_of(run: RunFiles) -> Facts:
         ),
         later_folders=tuple(_later_folders(run)) if compared else (),
         unevidenced=tuple(str(name) for name in health.get("inactive_known") or ()),
-        faults=tuple(f.text for f in others if f.level == "bad"),
+        faults=tuple(f.text for f in others if f.level == "bad" and f.topic == "run"),
         looks=tuple(f.text for f in others if f.level == "look"),
     )
 
@@ -131,8 +131,8 @@ def _names(facts: Facts) -> list[Finding]:
     if doubted:
         judged = sum(c is not None for c in signs.names)
         said.append(
-            f"{len(doubted)} of {judged} names have answers that are more likely wrong than "
-            f"right: {listed(doubted, _SHOWN)}"
+            f"{len(doubted)} of {judged} names have answers that are most likely wrong: "
+            f"{listed(doubted, _SHOWN)}"
         )
     text = "; ".join(said)
     return [Finding(names_level(facts), f"{text[:1].upper()}{text[1:]}.", "names")]

@@ -14,9 +14,9 @@ from typing import Any
 from ttgcd.report.facts import (
     ABSENT_SAMPLES,
     ABSENT_SHARE,
-    DOUBTED,
     FEW_SAMPLES,
     LABELLED_NAMES,
+    LIKELY,
     NO_STRUCTURE,
     Facts,
     Level,
@@ -209,12 +209,17 @@ def _some_names(facts: Facts) -> Judgement | None:
     if labels_say(facts) == "good" or names_level(facts) != "look":
         return None
     doubted = doubted_names(facts)
-    which = f": {listed(doubted, _LISTED)}" if doubted else ""
+    which = "Some names do"
+    if doubted:
+        does = "does" if len(doubted) == 1 else "do"
+        which = f"{len(doubted)} of {counted(len(facts.names), 'name')} {does}"
+    said = f"{which} not fit these {facts.noun[1]}"
+    if doubted:
+        said += f": {listed(doubted, _LISTED)}"
     return Judgement(
         Verdict.SOME_NAMES,
         "look",
-        f"Some names do not fit these {facts.noun[1]}{which}. Do not use these classes before you "
-        "have looked at them.",
+        f"{said}. Look at these classes before you use them.",
         "Correct or leave out the names that are of other things; a class that is there may need "
         "another word.",
     )
@@ -240,7 +245,7 @@ def _look(facts: Facts) -> Judgement | None:
     reasons = list(facts.looks)
     if labels_say(facts) == "look":
         reasons.insert(0, "by your labels many answers are wrong")
-    elif facts.signs.confidence is not None and facts.signs.confidence < DOUBTED:
+    elif facts.signs.confidence is not None and facts.signs.confidence < LIKELY:
         reasons.insert(0, "most answers are more likely wrong than right")
     if not reasons:
         return None
