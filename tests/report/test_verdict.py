@@ -163,6 +163,14 @@ def test_the_verdict_follows_from_the_facts() -> None:
     assert verdict(signs=signs(confidence=0.4)) is Verdict.LOOK
 
 
+def test_a_count_that_leaves_room_for_nothing_new_says_so() -> None:
+    assert "new" not in judge(SOUND).sentence
+    maybe = replace(SOUND, novel=3, novel_range=(0, 5))
+    assert "may be nothing new" in judge(maybe).sentence
+    assert "may be" not in judge(replace(maybe, novel_given=True)).sentence
+    assert "nothing new was found" in judge(replace(SOUND, novel=0)).sentence
+
+
 def test_without_names_the_verdict_speaks_of_groups_only() -> None:
     none = {"names": (), "signs": Signs(structure=0.5), "reliability": None}
     assert verdict(**none) is Verdict.GROUPS

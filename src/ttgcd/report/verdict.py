@@ -281,10 +281,15 @@ def _good(facts: Facts) -> Judgement:
             "named now.",
             "Give the groups names in the report; from then on they are known classes.",
         )
+    new = ""
+    if facts.novel == 0:
+        new = "; nothing new was found"
+    elif not facts.novel_given and facts.novel_range is not None and facts.novel_range[0] == 0:
+        new = "; there may be nothing new among them"
     return Judgement(
         Verdict.FIT,
         "good",
-        f"The names fit these {facts.noun[1]}, and the answers can be used.",
+        f"The names fit these {facts.noun[1]}, and the answers can be used{new}.",
         "Look through the new groups, give them names, and correct what is wrong.",
     )
 
