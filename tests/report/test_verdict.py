@@ -12,7 +12,7 @@ from ttgcd.report.facts import Facts
 from ttgcd.report.findings import Finding, facts_of, findings
 from ttgcd.report.run_files import RunFiles
 from ttgcd.report.signs import Signs, read_signs
-from ttgcd.report.verdict import Verdict, judge
+from ttgcd.report.verdict import Judgement, Verdict, judge
 
 
 def found(out: Path, category: np.ndarray, **changes) -> list[Finding]:
@@ -179,6 +179,13 @@ def test_without_names_the_verdict_speaks_of_groups_only() -> None:
         assert "group" in said.sentence
         assert "class" not in said.sentence and "new" not in said.sentence
         assert "names" not in said.sentence or said.verdict is Verdict.GROUPS
+
+
+def test_a_judgement_comes_back_from_its_json_as_it_was() -> None:
+    for changes in ({}, {"samples": 20}, {"late": ("a",)}):
+        said = judge(replace(SOUND, **changes))
+        back = Judgement.from_json(json.loads(json.dumps(said.as_json())))
+        assert back == said and back.text().startswith(f"verdict: {said.sentence}\n")
 
 
 def test_some_names_are_listed_the_most_doubtful_first() -> None:

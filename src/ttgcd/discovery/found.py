@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ttgcd.discovery.edits.verbs import Editable
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Category
-from ttgcd.report.verdict import verdict_line
+from ttgcd.report.verdict import Judgement
 from ttgcd.wording import counted
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ class Discovery(Editable):
     notes
         What the run wants its user to know.
     verdict
-        Whether the result can be used, and what to do: ``verdict``, ``level``, ``sentence``,
-        ``advice`` and the ``page`` that says more. None for runs of versions that gave none.
+        Whether the result can be used, in a sentence, with what to do; None where a run has none.
     """
 
     def __init__(
@@ -57,7 +56,8 @@ class Discovery(Editable):
         self.rejected: int = record["rejected"]
         self.scores: dict[str, Any] | None = record["scores"]
         self.notes: list[str] = list(record["notes"])
-        self.verdict: dict[str, str] | None = record.get("verdict")
+        said = record.get("verdict")
+        self.verdict: Judgement | None = None if said is None else Judgement.from_json(said)
         self._saved: SavedRun | None = None
 
     @property
@@ -142,7 +142,7 @@ class Discovery(Editable):
         novel = [c for c in found if c.kind == "novel"]
         known = [c for c in found if c.kind == "known"]
         unsure = sum(c.count for c in found if c.kind == "unsure")
-        lines = [] if self.verdict is None else [verdict_line(self.verdict)]
+        lines = [] if self.verdict is None else [self.verdict.text()]
         lines += [f"note: {note}" for note in self.notes]
         lines.append(
             f"{counted(self.samples, 'sample')}: {sum(c.count for c in known):,} in "

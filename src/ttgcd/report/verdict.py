@@ -71,6 +71,16 @@ class Judgement:
         """Where to read more."""
         return f"{PAGES}#{self.verdict.value}"
 
+    def text(self) -> str:
+        """For a terminal."""
+        return f"verdict: {self.sentence}\n  {self.advice}\n  {self.page}"
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Judgement:
+        """What ``as_json`` put into run.json."""
+        verdict = Verdict(record["verdict"])
+        return cls(verdict, record["level"], record["sentence"], record["advice"])
+
     def as_json(self) -> dict[str, Any]:
         return {
             "verdict": self.verdict.value,
@@ -79,11 +89,6 @@ class Judgement:
             "advice": self.advice,
             "page": self.page,
         }
-
-
-def verdict_line(record: Mapping[str, str]) -> str:
-    """A verdict from run.json for a terminal."""
-    return f"verdict: {record['sentence']}\n  {record['advice']}\n  {record['page']}"
 
 
 def judge(facts: Facts) -> Judgement:
