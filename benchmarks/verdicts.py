@@ -71,7 +71,7 @@ class Run:
     novel: int | None = None
     style: str = "line"
     classes: Sequence[str] = ()
-    images: int | None = None
+    images: int = 900
     options: Sequence[str] = ()
 
 
@@ -123,7 +123,7 @@ def command(run: Run, folder: Path, out: Path) -> list[str]:
     """The arguments of `ttgcd` for a run on pictures in ``folder``."""
     files = pictures(folder, run.style)
     there = [path for name, path in files if not run.classes or name in run.classes]
-    if run.images is not None:
+    if run.images < len(there):
         some = np.random.default_rng(0).choice(len(there), run.images, replace=False)
         there = [there[at] for at in np.sort(some)]
     source = there[0]

@@ -82,17 +82,19 @@ def signs_of(out: Path, n_known: int) -> Signs | None:
     """What the answers of a run say about its names and groups; None where it kept no features."""
     import pyarrow.parquet as pq
 
-    columns = ["category", "confidence"]
-    names = pq.read_schema(out / "assignments.parquet").names
-    if "confidence" not in names:
-        return None
-    table = pq.read_table(out / "assignments.parquet", columns=columns)
-    features = kept_features(out, table.num_rows)
+    file = pq.ParquetFile(out / "assignments.parquet")
+    features = kept_features(out, file.metadata.num_rows)
     if features is None:
         return None
     some = np.linspace(0, len(features) - 1, min(len(features), MOST_SAMPLES)).astype(np.int64)
-    category, confidence = (table.column(name).to_numpy() for name in columns)
-    return read_signs(category, confidence, np.asarray(features[some], np.float32), n_known)
+    columns = [c for c in ("category", "confidence") if c in file.schema_arrow.names]
+    table = file.read(columns)
+    return read_signs(
+        table.column("category").to_numpy(),
+        table.column("confidence").to_numpy() if "confidence" in columns else None,
+        np.asarray(features[some], np.float32),
+        n_known,
+    )
 
 
 def _as_json(question: Question, ids: Mapping[int, str], some: np.ndarray) -> dict[str, Any]:

@@ -50,20 +50,22 @@ class Signs:
 
 
 def read_signs(
-    category: np.ndarray, confidence: np.ndarray, features: np.ndarray, n_known: int
+    category: np.ndarray, confidence: np.ndarray | None, features: np.ndarray, n_known: int
 ) -> Signs:
-    """The signs of a finished run; ``features`` may be an even sample of its rows."""
+    """The signs of a finished run; ``features`` may be an even sample of its rows. Without names
+    there is nothing that an answer could be right about, and no confidence."""
+    grouped = structure(features)
+    if confidence is None or not n_known:
+        return Signs(structure=grouped)
     judged = np.isfinite(confidence)
     category, confidence = category[judged], confidence[judged]
     known = category < n_known
-    names = names_confidence(category, confidence, n_known)
     return Signs(
-        # Without a name there is nothing that an answer could be right about.
-        _median(confidence) if n_known else None,
+        _median(confidence),
         _median(confidence[known]),
         float(known.mean()) if len(known) else 0.0,
-        names,
-        structure(features),
+        names_confidence(category, confidence, n_known),
+        grouped,
     )
 
 
