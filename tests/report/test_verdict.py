@@ -129,9 +129,14 @@ def test_many_files_that_could_not_be_read_are_pointed_out(tmp_path):
 NAMES = tuple("abcdefghij")
 #: A run of which nothing is wrong.
 SOUND = Facts(
-    500, NAMES, signs=Signs(0.8, 0.85, 0.5, (0.85,) * 10, 0.5), reliability=0.9, novel=12,
-    novel_range=(9, 15), novel_given=False,
-)  # fmt: skip
+    500,
+    NAMES,
+    signs=Signs(0.8, 0.85, 0.5, (0.85,) * 10, (0.95,) * 10, 0.5),
+    reliability=0.9,
+    novel=12,
+    novel_range=(9, 15),
+    novel_given=False,
+)
 
 
 def verdict(**changes: object) -> Verdict:
@@ -195,6 +200,14 @@ def test_some_names_are_listed_the_most_doubtful_first() -> None:
     ).sentence  # fmt: skip
 
 
+def test_a_name_that_no_image_stands_out_to_needs_more_confidence() -> None:
+    so = signs(names=(0.6,) * 10, known_confidence=0.6)
+    assert verdict(signs=replace(so, standing_out=(0.9,) * 10)) is Verdict.FIT
+    assert verdict(signs=replace(so, standing_out=(0.3,) * 10)) is Verdict.SOME_NAMES
+    sure = replace(so, names=(0.9,) * 10, standing_out=(0.3,) * 10)
+    assert verdict(signs=sure) is Verdict.FIT
+
+
 def test_labels_that_bear_a_run_out_overrule_the_signs_against_its_names() -> None:
     poor = signs(known_confidence=0.15, names=(0.1,) * 10)
     said = {"signs": poor, "reliability": 0.06, "right_all": 90.0}
@@ -205,7 +218,8 @@ def test_labels_that_bear_a_run_out_overrule_the_signs_against_its_names() -> No
 
 def test_names_with_few_answers_are_not_judged() -> None:
     category = np.array([0, 0, 0, 1, 1, 2])
-    found = read_signs(category, np.full(6, 0.9), np.eye(6, dtype=np.float32), 2)
+    rows = np.eye(6, dtype=np.float32)
+    found = read_signs(category, np.full(6, 0.9), rows, rows[:2])
     assert found.names == (pytest.approx(0.9), None) and found.structure is None
     assert found.known_share == pytest.approx(5 / 6)
     assert Signs.from_json(json.loads(json.dumps(found.as_json()))) == found

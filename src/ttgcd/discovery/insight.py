@@ -78,7 +78,7 @@ def look_closer(
     return Insight(names, tuple(_as_json(q, ids, some) for q in asked))
 
 
-def signs_of(out: Path, n_known: int) -> Signs | None:
+def signs_of(out: Path, anchors: np.ndarray) -> Signs | None:
     """What the answers of a run say about its names and groups; None where it kept no features."""
     import pyarrow.parquet as pq
 
@@ -93,7 +93,7 @@ def signs_of(out: Path, n_known: int) -> Signs | None:
         table.column("category").to_numpy(),
         table.column("confidence").to_numpy() if "confidence" in columns else None,
         np.asarray(features[some], np.float32),
-        n_known,
+        anchors,
     )
 
 

@@ -55,7 +55,7 @@ def write_outcome(
     categories = describe_categories(method, task, counts, exemplars, insight.names)
     give_back()
     judged = add_confidence(run.out, method.name, task.anchors, inputs.named)
-    signs = signs_of(run.out, task.n_known)
+    signs = signs_of(run.out, task.anchors)
     if judged and settings.abstain is not None:
         unsure = set_aside(run.out, settings.abstain)
         if unsure is not None:

@@ -17,9 +17,10 @@ FEW_SAMPLES = 100
 #: Below this structure the samples are a cloud without groups (noise 0.03 to 0.09, pictures 0.19
 #: and more, see docs/verdicts.md).
 NO_STRUCTURE = 0.14
-#: A name whose answers have a lower median confidence is doubted. In a style that the model finds
-#: hard many names lie between this and a half; of names of other things most lie below.
-DOUBTED = 0.3
+#: A name is doubted whose answers have a median confidence below the first, or below the second
+#: while images stand out to it less than ``UNMEANT`` of random directions would have it. In a style
+#: that the model finds hard many names lie between; of names of other things most lie below.
+DOUBTED, DOUBTED_UNMEANT, UNMEANT = 0.3, 0.75, 0.6
 #: Median confidence of all answers below which most are more likely wrong than right.
 LIKELY = 0.5
 #: The fit of the names, see ``names_fit``: none fits below the first, all do from the second on.
@@ -27,7 +28,7 @@ NONE_FIT, ALL_FIT = 0.28, 0.6
 #: From this share of doubted names on some of them do not fit, however well the others do.
 SOME_DOUBTED = 0.3
 #: Below this share of all samples, and this number, none was found for the names.
-ABSENT_SHARE, ABSENT_SAMPLES = 0.01, 5
+ABSENT_SHARE, ABSENT_SAMPLES = 0.0005, 3
 #: Right names among the labelled samples of known classes, and all samples rightly placed, percent:
 #: below the first of each the labels contradict the run, from the second on they bear it out.
 LABELLED_NAMES, LABELLED_ALL = (50.0, 70.0), (30.0, 60.0)
@@ -91,14 +92,20 @@ class Facts:
 
 def doubted_names(facts: Facts) -> list[str]:
     """Names whose own answers are most likely wrong, the most doubtful first."""
-    sure = [(c, n) for c, n in zip(facts.signs.names, facts.names) if c is not None and c < DOUBTED]
-    return [name for _, name in sorted(sure, key=lambda pair: pair[0])]
+    signs = facts.signs
+    meant = signs.standing_out or (1.0,) * len(signs.names)
+    doubted = [
+        (confidence, name)
+        for confidence, out, name in zip(signs.names, meant, facts.names)
+        if confidence is not None and confidence < (DOUBTED_UNMEANT if out < UNMEANT else DOUBTED)
+    ]
+    return [name for _, name in sorted(doubted, key=lambda pair: pair[0])]
 
 
 def doubted_share(facts: Facts) -> float:
     """The share of doubted names among those with answers enough."""
-    said = [c for c in facts.signs.names if c is not None]
-    return sum(c < DOUBTED for c in said) / len(said) if said else 0.0
+    judged = sum(confidence is not None for confidence in facts.signs.names)
+    return len(doubted_names(facts)) / judged if judged else 0.0
 
 
 def names_fit(facts: Facts) -> float | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ttgcd.prototypes.standing_out import standing_out
 from ttgcd.prototypes.structure import structure
 
 #: Answers of a name that say something about it; with fewer it is left out.
@@ -31,6 +32,9 @@ class Signs:
     names
         For each known class the median confidence of the answers with its name; None where there
         are fewer than ``ANSWERS_OF_A_NAME``.
+    standing_out
+        For each known class, how far images stand out to its name: see
+        ``ttgcd.prototypes.standing_out``.
     structure
         See ``ttgcd.prototypes.structure``.
     """
@@ -39,22 +43,27 @@ class Signs:
     known_confidence: float | None = None
     known_share: float = 0.0
     names: tuple[float | None, ...] = ()
+    standing_out: tuple[float, ...] = ()
     structure: float | None = None
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "names": list(self.names)}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Signs:
-        return cls(**{**record, "names": tuple(record["names"])})
+        lists = {key: tuple(record[key]) for key in ("names", "standing_out")}
+        return cls(**{**record, **lists})
 
 
 def read_signs(
-    category: np.ndarray, confidence: np.ndarray | None, features: np.ndarray, n_known: int
+    category: np.ndarray,
+    confidence: np.ndarray | None,
+    features: np.ndarray,
+    anchors: np.ndarray,
 ) -> Signs:
     """The signs of a finished run; ``features`` may be an even sample of its rows. Without names
     there is nothing that an answer could be right about, and no confidence."""
-    grouped = structure(features)
+    grouped, n_known = structure(features), len(anchors)
     if confidence is None or not n_known:
         return Signs(structure=grouped)
     judged = np.isfinite(confidence)
@@ -65,6 +74,7 @@ def read_signs(
         _median(confidence[known]),
         float(known.mean()) if len(known) else 0.0,
         names_confidence(category, confidence, n_known),
+        tuple(np.round(standing_out(features, anchors), 4).tolist()),
         grouped,
     )
 

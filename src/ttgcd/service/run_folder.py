@@ -123,7 +123,7 @@ def write_run(
             "scores": None,
             "signs": None,
         }
-        if rows and (signs := signs_of(out, stream.n_known)) is not None:
+        if rows and (signs := signs_of(out, stream.task.anchors)) is not None:
             record["signs"] = signs.as_json()
         write_atomic(out / "run.json", _json(record))
         record["verdict"] = judge(facts_of(RunFiles.read(out))).as_json()
