@@ -87,7 +87,7 @@ RUNS = (
     Run("names of other things, another style", Verdict.NAMES, OTHER, style="emoji"),
     Run("ten names of other things", Verdict.NAMES, OTHER[:10]),
     Run("half of the names wrong", Verdict.SOME_NAMES, HALF),
-    Run("half of the names wrong, number given", Verdict.SOME_NAMES, HALF, 77),
+    Run("half of the names wrong, number given", Verdict.SOME_NAMES, HALF, 77, images=1478),
     Run("half of the names wrong, another style", Verdict.SOME_NAMES, HALF, style="multicolour"),
     Run("few images", Verdict.FEW, KNOWN[:10], images=60),
     Run("few images, names of other things", Verdict.FEW, OTHER[:5], images=30),

@@ -152,6 +152,9 @@ def test_the_verdict_follows_from_the_facts() -> None:
     assert verdict() is Verdict.FIT
     assert verdict(signs=poor, reliability=0.06) is Verdict.NAMES
     assert verdict(signs=poor, reliability=None) is Verdict.NAMES
+    unsure = signs(known_confidence=0.45, names=(0.45,) * 10)
+    assert verdict(signs=unsure, reliability=0.05) is Verdict.NAMES
+    assert verdict(signs=unsure, reliability=0.2) is Verdict.SOME_NAMES
     half = signs(known_confidence=0.5, names=(0.9,) * 5 + (0.1,) * 5)
     assert verdict(signs=half, reliability=0.5) is Verdict.SOME_NAMES
     assert verdict(count_judged=False) is Verdict.GUESS

@@ -25,8 +25,11 @@ DOUBTED, DOUBTED_UNMEANT, UNMEANT = 0.3, 0.75, 0.6
 LIKELY = 0.5
 #: The fit of the names, see ``names_fit``: none fits below the first, all do from the second on.
 NONE_FIT, ALL_FIT = 0.28, 0.6
+#: Names that clusters made without them bear out less than the first, which is next to not at all,
+#: fit only if the answers with them are surer than the second.
+UNRELATED, UNLESS_SURE = 0.1, 0.5
 #: From this share of doubted names on some of them do not fit, however well the others do.
-SOME_DOUBTED = 0.3
+SOME_DOUBTED = 0.27
 #: Below this share of all samples, and this number, none was found for the names.
 ABSENT_SHARE, ABSENT_SAMPLES = 0.0005, 3
 #: Right names among the labelled samples of known classes, and all samples rightly placed, percent:
@@ -128,9 +131,16 @@ def names_level(facts: Facts) -> Level:
     fit = names_fit(facts)
     if fit is None or len(facts.names) < 2:
         return "good"
-    if fit < NONE_FIT:
+    if fit < NONE_FIT or _unrelated(facts):
         return "bad"
     return "look" if fit < ALL_FIT or doubted_share(facts) >= SOME_DOUBTED else "good"
+
+
+def _unrelated(facts: Facts) -> bool:
+    reliability, sure = facts.reliability, facts.signs.known_confidence
+    if reliability is None or sure is None:
+        return False
+    return reliability < UNRELATED and sure < UNLESS_SURE
 
 
 def buffer_level(facts: Facts) -> Level:
