@@ -1,4 +1,4 @@
-"""The verdict on twenty-two runs made for it: what should be said, and what is said.
+"""The verdict on twenty-four runs made for it: what should be said, and what is said.
 
     python benchmarks/verdicts.py
 
@@ -96,6 +96,8 @@ RUNS = (
     Run("no novel class", Verdict.FIT, classes=KNOWN),
     Run("no novel class, number given", Verdict.FIT, novel=0, classes=KNOWN),
     Run("sorted folder, in order", Verdict.SORTED, options=("--in-order", "--warmup", "256")),
+    Run("no names, number given", Verdict.GROUPS, (), 102),
+    Run("no names, noise", Verdict.NO_GROUPS, (), style=NOISE),
     Run("noise", Verdict.NO_GROUPS, style=NOISE),
     Run("noise, number given", Verdict.NO_GROUPS, KNOWN[:10], 10, style=NOISE),
 )

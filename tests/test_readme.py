@@ -7,6 +7,9 @@ import json
 import re
 from collections import defaultdict
 from pathlib import Path
+from statistics import fmean
+
+from benchmarks.pack_tables import Rows
 
 README = Path(__file__).parent.parent / "README.md"
 ROOT = README.parent
@@ -56,6 +59,34 @@ def test_its_figures_are_the_measured_ones() -> None:
         label = ROWS[name.replace("*", "")]
         for shown, value in zip(figures, results[label]):
             assert shown == "—" or float(shown) == round(value, 1), name
+
+
+def test_its_figures_on_real_clip_are_the_measured_ones() -> None:
+    lines = (ROOT / "results" / "packs.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = Rows(map(json.loads, lines))
+    named, nameless = rows.tasks(True), rows.tasks(False)
+    usual = [rows.every([t], rows.usual(t, a))[0] for a in ("told", "counted") for t in named]
+    expected = {
+        "k-means, told the number of all classes": [
+            *[fmean(rows.every(named, "kmeans"))] * 2,
+            fmean(rows.every(nameless, "kmeans")),
+        ],
+        "**Scout**, no vocabulary": [
+            fmean(rows.every(named, "told")),
+            fmean(rows.every(named, "counted")),
+            fmean(rows.every(nameless, "counted")),
+        ],
+        "**Scout**, a vocabulary where there is one": [
+            fmean(usual[: len(named)]),
+            fmean(usual[len(named) :]),
+        ],
+        "tasks": [len(named), len(named), len(nameless)],
+    }
+    text = README.read_text(encoding="utf-8")
+    for name, figures in expected.items():
+        (row,) = re.findall(rf"^\| {re.escape(name)} \|(.*)\|$", text, re.MULTILINE)
+        shown = [float(cell) for cell in row.split("|") if cell.strip()]
+        assert shown == [round(figure, 1) for figure in figures], name
 
 
 def test_it_fits_on_one_screen_before_the_details() -> None:

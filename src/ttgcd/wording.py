@@ -19,6 +19,17 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def found(number: int, known: bool = True) -> str:
+    """Categories that were found: novel ones beside known classes, groups where none is known.
+
+    >>> found(3), found(1), found(1200, known=False)
+    ('3 novel categories', '1 novel category', '1,200 groups')
+    """
+    if known:
+        return counted(number, "novel category", "novel categories")
+    return counted(number, "group")
+
+
 def listed(items: Sequence[str], most: int = 10) -> str:
     """The first few of many.
 
@@ -27,6 +38,17 @@ def listed(items: Sequence[str], most: int = 10) -> str:
     """
     shown = ", ".join(items[:most])
     return shown if len(items) <= most else f"{shown} and {len(items) - most:,} more"
+
+
+def known_classes(names: Sequence[str]) -> str:
+    """What a run begins with.
+
+    >>> known_classes(["cat", "dog"]), known_classes([])
+    ('2 known classes: cat, dog', 'no known class: everything is grouped')
+    """
+    if not names:
+        return "no known class: everything is grouped"
+    return f"{counted(len(names), 'known class', 'known classes')}: {listed(names)}"
 
 
 def by_extension(extensions: Iterable[str]) -> str:

@@ -116,3 +116,11 @@ def test_a_driver_that_is_killed_goes_on_with_resume(tmp_path, photos):
     assert not (tmp_path / "ray" / "assignments.parquet").exists()
     subprocess.run([*ray_engine, "--resume"], check=True)
     assert files(tmp_path / "ray") == files(tmp_path / "local")
+
+
+def test_without_names_workers_leave_the_local_files(tmp_path, cluster, photos):
+    options = {**OPTIONS, "known": None}
+    discover(photos, out=tmp_path / "local", **options)
+    found = discover(photos, out=tmp_path / "ray", engine="ray", workers=2, **options)
+    assert files(tmp_path / "ray") == files(tmp_path / "local")
+    assert [c.name for c in found.categories if c.count] == [f"group {n}" for n in range(1, 5)]

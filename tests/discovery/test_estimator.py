@@ -16,11 +16,7 @@ CANNOT_APPLY: dict[str, str] = {}
 
 @pytest.mark.parametrize(
     "estimator,check",
-    list(
-        estimator_checks_generator(
-            CategoryDiscovery(n_novel=3, preset="paper", options={"warmup": 20})
-        )
-    ),
+    list(estimator_checks_generator(CategoryDiscovery(n_novel=3, options={"warmup": 20}))),
     ids=lambda value: getattr(getattr(value, "func", None), "__name__", ""),
 )
 @pytest.mark.filterwarnings("ignore")

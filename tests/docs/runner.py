@@ -86,9 +86,11 @@ def shell(command: str) -> None:
     small = " ".join(DISCOVER) if " discover " in command else ""
     functions = (
         f'ttgcd() {{ "{sys.executable}" -m ttgcd "$@" {small}; }}\n'
-        f'python() {{ "{sys.executable}" "$@"; }}\n'
+        f'python() {{ PYTHONPATH="{ROOT}:${{PYTHONPATH:-}}" "{sys.executable}" "$@"; }}\n'
         'curl() { command curl --silent --show-error --fail-with-body "$@"; }\n'
     )
+    if "-m benchmarks.packs" in command and "--table" not in command:
+        command = f"{command} --arms told,kmeans --only 'photos:[1-9]*' --seeds 0"
     if "training/evaluate.py" in command:
         command = f"{command} --corruptions 1 --model tiny-clip"
     done = subprocess.run(["bash", "-euc", functions + command], capture_output=True, text=True)

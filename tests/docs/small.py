@@ -54,6 +54,8 @@ def made_small(arguments: list[str]) -> list[str]:
             words = ["--warmup", "80", "--quiet"]
         case ["bench", "run", experiment, *_]:
             return [*arguments, *_experiment(arguments, experiment)]
+        case ["bench", "pack", *_]:
+            return [*arguments, "--limit", "40", "--vocabulary", "none"]
         case ["bench", "table", *_] if "--model" in arguments:
             return [*arguments, "--model", MODEL]
         case ["bench", "settle", *_]:

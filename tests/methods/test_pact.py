@@ -313,7 +313,8 @@ def test_bad_configuration_names_the_field(field: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"known": ()}, "no known class"),
+        ({"known": (), "novel": 0}, "nothing to sort into"),
+        ({"known": ()}, "one row a class"),
         ({"novel": -1}, "0 or more"),
         ({"known": ("a",)}, "one row a class"),
         ({"anchors": np.full((4, 24), np.nan, np.float32)}, "NaN"),

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ttgcd.cli import pack
+
 if TYPE_CHECKING:
     from ttgcd.bench.experiment import Experiment
     from ttgcd.bench.results import Row
@@ -35,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     figure.add_argument("-o", "--output", type=Path, required=True, help=".png, .pdf or .svg")
     page = actions.add_parser("page", help="write all results on disk as one Markdown page")
     page.add_argument("-o", "--output", type=Path, required=True, help=".md; figures go to img/")
+    pack.add_arguments(
+        actions.add_parser("pack", help="features, labels and texts of a labelled set, by a model")
+    )
     for action in (select, table, figure, page):
         action.add_argument("--results", type=Path, default=Path("results"))
         action.add_argument("--model", help="only rows of this model")
@@ -104,6 +109,7 @@ def run(args: argparse.Namespace) -> int:
         "table": _table,
         "figure": _figure,
         "page": _page,
+        "pack": pack.run,
     }
     return actions[args.action](args)
 

@@ -29,10 +29,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source",
         nargs="+",
         help="folder, image files, list file (.txt), '-' for paths on standard input, .tar shards, "
-        ".parquet, .npy of images, or .npy of embeddings (then give --anchors), here or at an "
-        "address (s3://bucket/photos); several are read one after the other",
+        ".parquet, .npy of images, or .npy of embeddings (with --known give --anchors), here or at "
+        "an address (s3://bucket/photos); several are read one after the other",
     )
-    parser.add_argument("--known", help="known class names: 'cat,dog' or @names.txt (one a line)")
+    parser.add_argument(
+        "--known",
+        help="known class names: 'cat,dog' or @names.txt (one a line); without them everything is "
+        "grouped, and groups may get names later",
+    )
     parser.add_argument(
         "--from",
         dest="earlier",
@@ -40,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="go on from a finished run: its names, model, method and categories, these images",
     )
     parser.add_argument(
-        "--novel", default="auto", help="number of novel categories, or auto (default: auto)"
+        "--novel",
+        default="auto",
+        help="number of novel categories (of groups without --known), or auto (default: auto)",
     )
     parser.add_argument("--out", default="ttgcd-out", help="output folder (default: ttgcd-out)")
     parser.add_argument(
@@ -159,12 +165,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from ttgcd.discovery.settings import Settings
-    from ttgcd.wording import counted, listed
+    from ttgcd.wording import known_classes
 
     if args.earlier is not None:
         return _go_on(args)
-    if args.known is None:
-        raise InputError("no known class: name at least one class, as in `known=cat,dog`")
     settings = Settings(
         known=args.known,
         novel=args.novel,
@@ -190,9 +194,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(settings.describe(), indent=2))
         return 0
     if not args.quiet:
-        names = settings.names()
-        said = f"{counted(len(names), 'known class', 'known classes')}: {listed(names)}"
-        print(said, file=sys.stderr, flush=True)
+        print(known_classes(settings.names()), file=sys.stderr, flush=True)
     from ttgcd.discovery import run_discovery
 
     return _with_progress(

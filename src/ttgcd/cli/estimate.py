@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source", nargs="+", help="what `ttgcd discover` takes: a folder, a list, shards, ..."
     )
-    parser.add_argument("--known", required=True, help="'cat,dog' or @names.txt")
+    parser.add_argument("--known", help="'cat,dog' or @names.txt; without them groups are counted")
     parser.add_argument("--model", help="hub id, folder or 'mini' (default: as for discover)")
     parser.add_argument("--device", default="auto")
     parser.add_argument(
@@ -55,13 +55,12 @@ def run(args: argparse.Namespace) -> int:
     from ttgcd.prototypes.count import cluster_bounds, estimate_novel_count
     from ttgcd.streams.labels import read_names
     from ttgcd.streams.open import open_source
-    from ttgcd.wording import counted, listed
+    from ttgcd.wording import counted, known_classes
 
-    names = read_names(args.known)
+    names = () if args.known is None else read_names(args.known)
     n_known = len(names)
     if not args.quiet:
-        said = f"{counted(n_known, 'known class', 'known classes')}: {listed(names)}"
-        print(said, file=sys.stderr, flush=True)
+        print(known_classes(names), file=sys.stderr, flush=True)
     if args.warmup < 2:
         raise InputError(f"--warmup must be at least 2, got {args.warmup}")
     source = open_source(args.source[0] if len(args.source) == 1 else args.source)
@@ -97,9 +96,12 @@ def run(args: argparse.Namespace) -> int:
         }
         print(json.dumps(answer, indent=2))
     else:
+        said = f"{estimate.novel} novel classes beside {n_known} known ones: {estimate.k} clusters"
+        if not n_known:
+            said = counted(estimate.k, "group")
         print(
-            f"{estimate.novel} novel classes beside {n_known} known ones: {estimate.k} clusters "
-            f"have the best silhouette of {len(estimate.trace)} tried, {len(features):,} samples."
+            f"{said} have the best silhouette of {len(estimate.trace)} tried, "
+            f"{len(features):,} samples."
         )
         print("The estimate tends to be too small where classes are many; take it as a start.")
     return 0
@@ -123,6 +125,7 @@ def _features(args: argparse.Namespace, source, wanted: int) -> np.ndarray:  # t
 
 def _plot(estimate: CountEstimate, n_known: int, path: Path) -> None:
     from ttgcd.errors import InputError
+    from ttgcd.wording import counted
 
     try:
         import matplotlib
@@ -134,8 +137,10 @@ def _plot(estimate: CountEstimate, n_known: int, path: Path) -> None:
     figure, axis = pyplot.subplots(figsize=(6, 4), layout="constrained")
     ks, scores = zip(*sorted(estimate.trace))
     axis.plot(ks, scores, "o-", color="tab:blue", label="evaluated")
-    axis.axvline(n_known, color="tab:gray", linestyle=":", label=f"known classes ({n_known})")
-    axis.axvline(estimate.k, color="tab:orange", label=f"estimate ({estimate.novel} novel)")
+    told = f"{estimate.novel} novel" if n_known else counted(estimate.k, "group")
+    if n_known:
+        axis.axvline(n_known, color="tab:gray", linestyle=":", label=f"known classes ({n_known})")
+    axis.axvline(estimate.k, color="tab:orange", label=f"estimate ({told})")
     axis.set(xlabel="clusters k", ylabel="silhouette", title="Number of classes")
     axis.grid(alpha=0.3)
     axis.legend()

@@ -14,6 +14,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--known", help="create the stream with these names: 'cat,dog' or @names.txt"
     )
+    parser.add_argument(
+        "--create",
+        action="store_true",
+        help="create the stream if there is none; without --known everything in it is grouped",
+    )
     parser.add_argument("--novel", default="auto", help="its number of novel categories, or auto")
     parser.add_argument(
         "--token", default=os.environ.get("TTGCD_TOKEN"), help="default: $TTGCD_TOKEN"
@@ -35,10 +40,11 @@ def run(args: argparse.Namespace) -> int:
     source = open_source(args.source)
     sent = refused = 0
     with Client(args.url, args.token) as client:
-        if args.known is not None:
+        if args.create or args.known is not None:
             novel = args.novel if args.novel == "auto" else int(args.novel)
+            known = () if args.known is None else read_names(args.known)
             try:
-                client.create(args.stream, read_names(args.known), novel=novel)
+                client.create(args.stream, known, novel=novel)
             except ServiceProblem as problem:
                 if problem.status != 409:
                     raise

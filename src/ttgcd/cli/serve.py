@@ -38,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--watch", type=Path, metavar="DIR", help="take the files that appear here")
     parser.add_argument(
-        "--known", help="known class names of the watched stream: 'cat,dog' or @names.txt"
+        "--known",
+        help="known class names of the watched stream: 'cat,dog' or @names.txt; without them "
+        "everything is grouped",
     )
     parser.add_argument(
         "--novel", default="auto", help="its number of novel categories (default: auto)"
@@ -71,8 +73,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(
             f"`host={args.host}` can be reached by others: give a `token=...`, or stay on 127.0.0.1"
         )
-    if args.watch is not None and not (args.watch.is_dir() and args.known):
-        raise InputError("`watch=...` needs a folder that exists, and the `known=...` names")
+    if args.watch is not None and not args.watch.is_dir():
+        raise InputError("`watch=...` needs a folder that exists")
     # Threads of the encoder that spin while they wait for each other take the cores from those that
     # read requests. Read when torch is loaded: before the next lines.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -125,9 +127,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _watched(house: House, known: str, novel: str) -> None:
+def _watched(house: House, known: str | None, novel: str) -> None:
     from ttgcd.streams.labels import read_names
 
     if "watched" not in {stream.name for stream in house.streams()}:
-        settings = {"known": list(read_names(known)), "novel": novel}
+        names = [] if known is None else list(read_names(known))
+        settings = {"known": names, "novel": novel}
         house.create("watched", settings)

@@ -21,8 +21,8 @@ from ttgcd.streams.base import Batch
 class CategoryDiscovery(ClusterMixin, BaseEstimator):
     """Known classes by their text anchors, novel categories by grouping, over embeddings.
 
-    Rows are put on the unit sphere. Without anchors there is no known class and the first group
-    stands in for one: plain grouping.
+    Rows are put on the unit sphere. Without anchors no class is known and all rows are grouped; a
+    ``method`` or ``preset`` that needs names then says so.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class CategoryDiscovery(ClusterMixin, BaseEstimator):
     word_embeddings : array of shape (n_words, n_features), optional
         Text embeddings of nouns that novel categories may be, made with the same model.
     n_novel : int or "auto"
-        The number of novel categories.
+        The number of novel categories; of groups, where no class is known.
     preset : str, optional
         A named configuration; None takes the default one.
     method : str, optional
@@ -126,7 +126,9 @@ class CategoryDiscovery(ClusterMixin, BaseEstimator):
 
     def _begin(self, rows: np.ndarray) -> None:
         width = rows.shape[1]
-        anchors = _texts("anchors", rows[:1] if self.anchors is None else self.anchors, width)
+        anchors = np.zeros((0, width), np.float32)
+        if self.anchors is not None:
+            anchors = _texts("anchors", self.anchors, width)
         words = self.word_embeddings
         names = self.names or tuple(f"class {k}" for k in range(len(anchors)))
         task = Task(

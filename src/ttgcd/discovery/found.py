@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ttgcd import wording
 from ttgcd.discovery.edits.verbs import Editable
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Category
@@ -134,7 +135,11 @@ class Discovery(Editable):
     def __repr__(self) -> str:
         novel = sum(c.kind == "novel" and c.count > 0 for c in self.categories)
         where = "" if self.out is None else f", out={str(self.out)!r}"
-        return f"Discovery({self.samples} samples, {novel} novel categories{where})"
+        return f"Discovery({self.samples} samples, {wording.found(novel, self._names())}{where})"
+
+    def _names(self) -> bool:
+        """Whether any class was known by name when the run began."""
+        return bool(read_json(self._folder / RUN)["settings"]["known"])
 
     def text(self) -> str:
         """A summary for people."""
@@ -144,10 +149,17 @@ class Discovery(Editable):
         unsure = sum(c.count for c in found if c.kind == "unsure")
         lines = [] if self.verdict is None else [self.verdict.text()]
         lines += [f"note: {note}" for note in self.notes]
+        total, names = counted(self.samples, "sample"), self._names()
+        said = f"{total} in {wording.found(len(novel), known=False)}"
+        if names or known:
+            others = counted(len(novel), "novel one" if names else "group")
+            said = (
+                f"{total}: {sum(c.count for c in known):,} in "
+                f"{counted(len(known), 'known class', 'known classes')}, "
+                f"{sum(c.count for c in novel):,} in {others}"
+            )
         lines.append(
-            f"{counted(self.samples, 'sample')}: {sum(c.count for c in known):,} in "
-            f"{counted(len(known), 'known class', 'known classes')}, "
-            f"{sum(c.count for c in novel):,} in {counted(len(novel), 'novel one')}"
+            said
             + (f"; {unsure:,} to review (review.csv)" if unsure else "")
             + (f"; {self.rejected:,} set aside (rejected.csv)" if self.rejected else "")
         )
@@ -156,6 +168,7 @@ class Discovery(Editable):
             shown = "   ".join(
                 f"{label} {'n/a' if self.scores[key] is None else format(self.scores[key], '.1f')}"
                 for label, key in (("All", "all"), ("Known", "known"), ("Novel", "novel"))
+                if names or key == "all"
             )
             lines.append(f"Clustering accuracy, percent: {shown}")
         lines.append(f"report: {self.report()}")

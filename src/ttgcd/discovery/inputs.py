@@ -69,18 +69,21 @@ def make_stream(
 
 def prepare(source: Source, settings: Settings) -> Inputs:
     """Load the model, encode the names."""
-    notes = [*source.notes(), *check_count(settings.novel_count() or 0, len(source))]
+    count, known = settings.novel_count() or 0, bool(settings.names())
+    notes = [*source.notes(), *check_count(count, len(source), known)]
     vlm: VLM | None = None
     scale = settings.logit_scale or 100.0
     words: np.ndarray | None = None
     if source.kind == "embeddings":
-        if settings.anchors is None:
+        if settings.anchors is None and settings.names():
             raise InputError(
                 "the source holds embeddings: give the text embeddings of the known names as "
                 "`anchors=anchors.npy`, made with the same model"
             )
         width = len(source.read(0))
-        anchors = read_texts("anchors", settings.anchors, len(settings.names()), width)
+        anchors = np.zeros((0, width), np.float32)
+        if settings.anchors is not None:
+            anchors = read_texts("anchors", settings.anchors, len(settings.names()), width)
         own_words = settings.own_words()
         if settings.word_embeddings is not None:
             words = read_texts("word_embeddings", settings.word_embeddings, len(own_words), width)
@@ -100,10 +103,17 @@ def prepare(source: Source, settings: Settings) -> Inputs:
                 )
         vlm = load_vlm(settings.model, settings.device)
         scale = vlm.logit_scale
-        anchors = text_anchors(vlm, settings.names(), settings.templates)
+        anchors = anchors_of(vlm, settings)
         if settings.model == "mini":
             notes.append(MINI_NOTE)
     return Inputs(source, task_of(settings, vlm, anchors, scale, words), settings, notes)
+
+
+def anchors_of(vlm: VLM, settings: Settings) -> np.ndarray:
+    """The text embeddings of the known names; no row where there is none."""
+    if not settings.names():
+        return np.zeros((0, vlm.dim), np.float32)
+    return text_anchors(vlm, settings.names(), settings.templates)
 
 
 def task_of(

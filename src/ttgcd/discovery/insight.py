@@ -111,13 +111,16 @@ def _as_json(question: Question, ids: Mapping[int, str], some: np.ndarray) -> di
 def add_confidence(
     out: Path, method: str, anchors: np.ndarray, named: Mapping[int, np.ndarray]
 ) -> bool:
-    """Give ``assignments.parquet`` its column ``confidence``; whether the run kept features.
+    """Give ``assignments.parquet`` its column ``confidence``; whether it could be worked out: the
+    run must have kept features, and there must be a name that an answer can be right about.
 
     ``named`` are categories that got their name on an earlier run, with its text embedding.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if not len(anchors) and not named:
+        return False
     path = out / "assignments.parquet"
     category = pq.read_table(path, columns=["category"]).column("category").to_numpy()
     features = kept_features(out, len(category))

@@ -20,7 +20,7 @@ from ttgcd.wording import counted, listed
 Level = Literal["ok", "note", "missing", "bad"]
 
 #: extras that a user of the package may want; the others are for its developers
-_NOT_FOR_USERS = {"dev", "docs", "training", "test"}
+_NOT_FOR_USERS = {"dev", "docs", "training", "test", "neighbours"}
 _MODEL_TYPES = {"clip", "siglip", "siglip2"}
 #: A step of the re-alignment costs a forward and a backward pass, about three forward passes.
 _STEP = 3.0
@@ -66,7 +66,7 @@ def pace(model: str, device: str = "auto") -> Pace:
     from ttgcd.discovery.settings import Settings
     from ttgcd.vlm import load_vlm
 
-    method = Settings(known=["anything"], model=model).make_method()
+    method = Settings(model=model).make_method()
     vlm = load_vlm(model, device)
     one = vlm.preprocess(_blank())
     batch = one.unsqueeze(0).repeat(16, 1, 1, 1)

@@ -28,6 +28,7 @@ from ttgcd.storage.durable import write_atomic
 from ttgcd.storage.memory import give_back
 from ttgcd.streams.labels import read_labels
 from ttgcd.vlm.anchors import text_anchors
+from ttgcd.wording import found
 
 
 def write_outcome(
@@ -122,13 +123,13 @@ def _vocabulary(task: Task, settings: Settings) -> tuple[Sequence[str], np.ndarr
     return words, text_anchors(task.vlm, words, task.templates)
 
 
-def counted(run: FolderRun) -> list[str]:
+def counted(run: FolderRun, known: bool) -> list[str]:
     """What a user should know when L was estimated."""
     if run.estimate is None:
         return []
     return [
-        f"estimated {run.estimate.novel} novel categories from the first samples (silhouette); "
-        "give the number if you know it"
+        f"estimated {found(run.estimate.novel, known)} from the first samples (silhouette); give "
+        "the number if you know it"
     ]
 
 

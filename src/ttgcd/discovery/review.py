@@ -23,6 +23,15 @@ def check_abstain(abstain: float | None) -> None:
         raise InputError(f"abstain must lie between 0 and 1, got {abstain}")
 
 
+def check_judged(abstain: float | None, named: bool) -> None:
+    """An InputError where doubtful answers are to go and there is no name to be in doubt about."""
+    if abstain is not None and not named:
+        raise InputError(
+            "`abstain=...` goes by how likely a name is right, and nothing has a name yet: give "
+            "names as `known=cat,dog`, or leave it out"
+        )
+
+
 def set_aside(out: Path, abstain: float) -> dict[str, Any] | None:
     """Move answers with a confidence below ``abstain`` to the category "unsure".
 

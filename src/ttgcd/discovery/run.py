@@ -19,6 +19,7 @@ from ttgcd.discovery.engine import LOCAL, Engine, Kind
 from ttgcd.discovery.found import Discovery
 from ttgcd.discovery.inputs import Inputs, identity_of, prepare
 from ttgcd.discovery.outcome import counted, write_outcome
+from ttgcd.discovery.review import check_judged
 from ttgcd.discovery.sanity import late_classes_of, sorted_by_folder
 from ttgcd.discovery.saved import SavedRun
 from ttgcd.discovery.settings import DEFAULT_MODEL, Settings
@@ -41,7 +42,7 @@ Progress = Callable[[str, int, int], None]
 def discover(
     source: Spec,
     *,
-    known: str | Sequence[str],
+    known: str | Sequence[str] | None = None,
     novel: int | Literal["auto"] = "auto",
     model: str = DEFAULT_MODEL,
     out: str | Path | None = None,
@@ -79,9 +80,10 @@ def discover(
         or of embeddings (floats, with ``anchors``); a torch ``Dataset``; a Hugging Face data set,
         streaming or not; a ``ray.data.Dataset``; any iterable of images.
     known
-        Names of the known classes: a list, "cat,dog" or "@file".
+        Names of the known classes: a list, "cat,dog" or "@file"; without any, everything is
+        grouped, and groups may get names later.
     novel
-        L, the number of novel categories, or "auto".
+        L, the number of novel categories (of groups where no name is known), or "auto".
     model
         Hub id, local folder, or "mini" for the small embedded one.
     out
@@ -179,6 +181,8 @@ def run_discovery(
     ``earlier`` is a finished run to go on from: its method and ids, these images.
     """
     clock = Clock()
+    if earlier is None:
+        check_judged(settings.abstain, bool(settings.names()))
     if settings.labels is not None:
         read_labels(settings.labels)
     if settings.threads is not None:
@@ -207,7 +211,7 @@ def run_discovery(
 
         def finishing(run: FolderRun) -> None:
             said = {str(w.message) for w in caught if issubclass(w.category, UserWarning)}
-            notes = inputs.notes + counted(run) + sorted(said)
+            notes = inputs.notes + counted(run, bool(task.known)) + sorted(said)
             if earlier is None:
                 buffered = getattr(method, "warmup", 0)
                 notes += late_classes_of(run.out / "assignments.parquet", buffered, task.known)
@@ -291,5 +295,7 @@ def _prepared(source: Source, settings: Settings, earlier: SavedRun) -> Inputs:
     """The earlier run's task on another source."""
     task = earlier.task()
     earlier.check_kind(source.kind, task)
+    named = earlier.named_texts(task)
+    check_judged(settings.abstain, bool(task.known or named))
     notes = [*source.notes(), f"going on from the {earlier.record['samples']:,} samples before"]
-    return Inputs(source, task, settings, notes, earlier.named_texts(task))
+    return Inputs(source, task, settings, notes, named)

@@ -9,10 +9,10 @@ import numpy as np
 
 from ttgcd.errors import InputError
 from ttgcd.report.order import late_names
-from ttgcd.wording import counted, listed
+from ttgcd.wording import counted, found, listed
 
 
-def check_count(novel: int, samples: int) -> list[str]:
+def check_count(novel: int, samples: int, known: bool = True) -> list[str]:
     """Refuse more novel categories than samples; say when there are nearly as many.
 
     >>> check_count(5, 1000)
@@ -20,13 +20,13 @@ def check_count(novel: int, samples: int) -> list[str]:
     """
     if novel >= samples > 0:
         raise InputError(
-            f"{counted(novel, 'novel category', 'novel categories')} among "
+            f"{found(novel, known)} among "
             f"{counted(samples, 'sample')}: each would hold less than one; give fewer, or let the "
             "number be estimated (`novel=auto`)"
         )
     if novel > samples / 4:
         return [
-            f"{novel:,} novel categories for {samples:,} samples: most will hold two or three "
+            f"{found(novel, known)} for {samples:,} samples: most will hold two or three "
             "samples, and none can be told from chance"
         ]
     return []

@@ -11,7 +11,12 @@ import numpy as np
 from ttgcd.data.words import vocabulary as shipped_words
 from ttgcd.discovery.review import check_abstain
 from ttgcd.errors import InputError
-from ttgcd.methods.base import DEFAULT_TEMPLATES, Method
+from ttgcd.methods.base import (
+    DEFAULT_TEMPLATES,
+    Method,
+    check_names_wanted,
+    check_something_to_find,
+)
 from ttgcd.methods.registry import DEFAULT_PRESET, find_preset, load_method
 from ttgcd.streams.labels import read_names
 from ttgcd.vlm import DEFAULT as DEFAULT_MODEL
@@ -23,7 +28,8 @@ from ttgcd.vlm.precision import PRECISIONS
 class Settings:
     """What to look for and how.
 
-    ``known`` and ``vocabulary`` take names, "cat,dog" or "@file"; ``novel`` a number or "auto";
+    ``known`` and ``vocabulary`` take names, "cat,dog" or "@file"; without ``known`` everything is
+    grouped; ``novel`` is a number or "auto";
     ``method`` is a registered name or ``module:Class``, ``preset`` a method under a named
     configuration; one of them may be given. ``changes`` are single fields of the configuration.
     ``shuffle`` reads in an order drawn from the seed, so that what comes first is like the rest;
@@ -34,7 +40,7 @@ class Settings:
     hold embeddings.
     """
 
-    known: str | Sequence[str]
+    known: str | Sequence[str] | None = None
     novel: int | str = "auto"
     model: str = DEFAULT_MODEL
     device: str = "auto"
@@ -55,10 +61,9 @@ class Settings:
     precision: str = "fp32"
 
     def __post_init__(self) -> None:
-        self.names()
-        self.novel_count()
+        check_something_to_find(self.names(), self.novel_count())
         check_templates(self.templates)
-        self.make_method()
+        check_names_wanted(type(self.make_method()), self.names(), self._preset() or self.method)
         self.words()
         check_abstain(self.abstain)
         if self.logit_scale is not None and not 0 < self.logit_scale < np.inf:
@@ -74,6 +79,9 @@ class Settings:
             )
 
     def names(self) -> tuple[str, ...]:
+        """The known names; none when none were given."""
+        if self.known is None or (not isinstance(self.known, str) and not len(self.known)):
+            return ()
         return check_names(read_names(self.known))
 
     def novel_count(self) -> int | None:

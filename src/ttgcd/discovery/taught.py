@@ -38,7 +38,7 @@ class Taught:
         self._confidence: Confidence | None = None
         category = after.assignments.column("category").to_numpy().astype(np.int64)
         features = kept_features(out, len(category))
-        if features is None:
+        if features is None or (not len(anchors) and not named):
             return
         self._owner = {
             record["id"]: record["merged_into"]

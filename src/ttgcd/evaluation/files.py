@@ -51,7 +51,7 @@ def evaluate_files(
     """
     parquet, remembered = _locate(Path(assignments))
     names = list(known) if known is not None else remembered
-    if not names:
+    if names is None:
         raise InputError(
             f"{parquet}: which classes are known? Give them as `known=a,b` or `known=@names.txt`"
         )
@@ -86,14 +86,14 @@ def evaluate_files(
     )
 
 
-def _locate(path: Path) -> tuple[Path, list[str]]:
-    """The parquet file, and the known names if the path is a run's folder."""
+def _locate(path: Path) -> tuple[Path, list[str] | None]:
+    """The parquet file, and the known names if the path is a run's folder that remembers them."""
     if not path.exists():
         raise InputError(
             f"{path}: no such file or folder; give assignments.parquet or a run folder"
         )
     if not path.is_dir():
-        return path, []
+        return path, None
     parquet = path / "assignments.parquet"
     if not parquet.exists():
         raise InputError(f"{path}: no assignments.parquet in this folder; is it a run's output?")
@@ -103,7 +103,7 @@ def _locate(path: Path) -> tuple[Path, list[str]]:
             categories = categories["categories"]
         rows = sorted((c for c in categories if c["kind"] == "known"), key=lambda c: c["id"])
     except (OSError, ValueError, KeyError, TypeError):
-        return parquet, []  # a broken or absent file only means that --known must be given
+        return parquet, None  # a broken or absent file only means that --known must be given
     return parquet, [str(row["name"]) for row in rows]
 
 

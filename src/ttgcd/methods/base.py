@@ -34,7 +34,8 @@ class Task:
     Parameters
     ----------
     known
-        Names of the known classes; class k has the category id k.
+        Names of the known classes; class k has the category id k. None at all is fine for methods
+        that group without names (``Method.needs_names``).
     anchors
         Unit text embeddings z_k of the known classes, (K, d).
     novel
@@ -66,10 +67,9 @@ class Task:
     precision: Precision = "fp32"
 
     def __post_init__(self) -> None:
-        if len(self.known) == 0:
-            raise InputError("no known class: name at least one class, as in `known=cat,dog`")
         if self.novel is not None and self.novel < 0:
             raise InputError(f"the number of novel classes must be 0 or more, got {self.novel}")
+        check_something_to_find(self.known, self.novel)
         if self.anchors.ndim != 2 or len(self.anchors) != len(self.known):
             raise InputError(
                 f"anchors have shape {self.anchors.shape} but {len(self.known)} known classes "
@@ -138,6 +138,8 @@ class Method(ABC):
     passes: ClassVar[int] = 1
     #: which parameters of the encoder the method changes, in a copy of its own.
     trains: ClassVar[str] = "nothing"
+    #: Whether it can do nothing without known classes. One that groups without names says False.
+    needs_names: ClassVar[bool] = True
 
     task: Task
     caller: Caller = Caller()
@@ -146,6 +148,7 @@ class Method(ABC):
 
     def start(self, task: Task) -> None:
         """Begin a new stream; call ``super().start(task)`` first."""
+        check_names_wanted(type(self), task.known)
         self.task = task
         self.novel = task.novel
         self.seen = 0
@@ -225,7 +228,7 @@ class Method(ABC):
         """All categories so far, in the order of their ids."""
         prototypes = self.prototypes()
         known = self.task.known
-        least = self.task.n_known + self.n_novel
+        least = max(1, self.task.n_known + self.n_novel)
         count = least if prototypes is None else max(least, len(prototypes))
         return [named_category(known, category) for category in range(count)]
 
@@ -307,6 +310,27 @@ def features_of(batch: Batch) -> np.ndarray:
     return batch.features
 
 
+def check_names_wanted(
+    method: type[Method], known: Sequence[str], called: str | None = None
+) -> None:
+    """An InputError when a method that lives on names is given none; ``called`` is what the user
+    called it."""
+    if method.needs_names and not known:
+        raise InputError(
+            f"{called or method.name!r} needs known names: give them as `known=cat,dog`, or take "
+            "`method=scout` instead, which groups without names"
+        )
+
+
+def check_something_to_find(known: Sequence[str], novel: int | None) -> None:
+    """An InputError when there is neither a known class nor room for a group."""
+    if not known and novel == 0:
+        raise InputError(
+            "no known names and no novel categories: there is nothing to sort into; name a class, "
+            "as in `known=cat,dog`, or ask for groups, `novel=1` or more"
+        )
+
+
 def named_category(known: Sequence[str], category: int) -> Category:
     """A category that has only its id and name so far."""
     kind: Literal["known", "novel"] = "known" if category < len(known) else "novel"
@@ -314,5 +338,8 @@ def named_category(known: Sequence[str], category: int) -> Category:
 
 
 def category_name(known: Sequence[str], category: int) -> str:
-    """A known class's own name; "novel 1", "novel 2", ... for the others."""
-    return known[category] if category < len(known) else f"novel {category - len(known) + 1}"
+    """A known class's own name; "novel 1", "novel 2", ... for the others. Where nothing is known
+    nothing is novel either: "group 1", "group 2", ...."""
+    if category < len(known):
+        return known[category]
+    return f"{'novel' if known else 'group'} {category - len(known) + 1}"

@@ -22,6 +22,7 @@ class Hdbscan(Offline):
     """
 
     name: ClassVar[str] = "hdbscan"
+    needs_names: ClassVar[bool] = False
 
     min_cluster_size: int = 10
     min_samples: int | None = None

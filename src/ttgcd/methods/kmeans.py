@@ -17,6 +17,7 @@ class KMeans(Offline):
     the known ids. Split accuracy does not depend on that."""
 
     name: ClassVar[str] = "kmeans"
+    needs_names: ClassVar[bool] = False
 
     n_init: int = 10
     max_iter: int = 300

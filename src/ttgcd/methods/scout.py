@@ -19,6 +19,7 @@ from ttgcd.data.words import vocabulary
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Answer, Born, Category, Event, Merged, Retired
 from ttgcd.methods.base import Method, Task, features_of, named_category
+from ttgcd.methods.zero_shot import text_says, zero_shot_rows
 from ttgcd.prototypes import lineage
 from ttgcd.prototypes.calibration import unit
 from ttgcd.prototypes.partition import centres_of
@@ -26,7 +27,6 @@ from ttgcd.prototypes.refit import Restarts
 from ttgcd.prototypes.scout_stream import Schedule
 from ttgcd.prototypes.scout_stream import Scout as Stream
 from ttgcd.prototypes.text_evidence import Texts
-from ttgcd.prototypes.text_labels import pseudo_labels, zero_shot_probabilities
 from ttgcd.storage.state import State
 from ttgcd.streams.base import Batch
 from ttgcd.vlm.anchors import text_anchors
@@ -55,6 +55,7 @@ class Scout(Method):
     """
 
     name: ClassVar[str] = "scout"
+    needs_names: ClassVar[bool] = False
 
     warmup: int = 1024
     reservoir: int = 8192
@@ -167,20 +168,18 @@ class Scout(Method):
 
     def _answer(self, start: int, features: np.ndarray) -> Answer:
         """Rows by the model; by the names alone as long as there is none."""
-        task = self.task
-        labels, margin = pseudo_labels(
-            zero_shot_probabilities(features, task.anchors, task.logit_scale)
-        )
         if self._stream.model is None:
-            cosine = (features @ task.anchors.T).max(axis=1)
-            return Answer.make(start, labels, cosine, margin, -cosine, False, features)
+            return zero_shot_rows(self.task, start, features, final=False)
+        _, margin = text_says(self.task, features)
         scores = self._stream.scores(features)
         best, n_known = scores.argmax(axis=1), self._stream.lineage.fixed
-        known = scores[:, :n_known].max(axis=1)
-        novel = scores[:, n_known:].max(axis=1, initial=-1.0)
+        novelty = _lead(scores)
+        if n_known:
+            known = scores[:, :n_known].max(axis=1)
+            novelty = scores[:, n_known:].max(axis=1, initial=-1.0) - known
         final = self._over or not self.revise_at_end
         ids = self._stream.lineage.ids[best]
-        return Answer.make(start, ids, scores.max(axis=1), margin, novel - known, final, features)
+        return Answer.make(start, ids, scores.max(axis=1), margin, novelty, final, features)
 
     def promote(self, named: Mapping[int, np.ndarray]) -> bool:
         self._stream.promote(named)
@@ -197,10 +196,12 @@ class Scout(Method):
             )
         if stream.novel is None and stream.census is not None and not stream.judged:
             low, high = self.novel_range()
+            why = "the known names fit this stream too little to count its novel categories: "
+            if not self.task.n_known:
+                why = "there are no names to count groups by: "
             warnings.warn(
-                "the known names fit this stream too little to count its novel categories: "
-                f"{stream.lineage.novel} is a guess, between {low} and {high}; give their number "
-                "with `novel=...` if you know it",
+                f"{why}{stream.lineage.novel} is a guess, between {low} and {high}; give their "
+                "number with `novel=...` if you know it",
                 stacklevel=2,
             )
 
@@ -239,9 +240,9 @@ class Scout(Method):
     def categories(self) -> list[Category]:
         ids = self._stream.lineage
         records = []
-        for category in range(ids.next_id):
+        for category in range(max(1, ids.next_id)):
             record = named_category(self.task.known, category)
-            if category >= self.task.n_known:
+            if category in ids.born_at:
                 into = ids.alias(category)
                 record = replace(
                     record,
@@ -283,6 +284,15 @@ class Scout(Method):
         arrays = {key: np.array(array) for key, array in state.arrays.items()}
         self._begin(unit(arrays.pop("texts.words")), arrays.pop("texts.named", None))
         self._stream.load(arrays, state.values["stream"])
+
+
+def _lead(scores: np.ndarray) -> np.ndarray:
+    """By how much the best group is ahead of the second: where nothing is known, that is all that
+    can be said of how near an answer was to another."""
+    if scores.shape[1] < 2:
+        return np.zeros(len(scores), scores.dtype)
+    two = np.partition(scores, -2, axis=1)[:, -2:]
+    return two[:, 1] - two[:, 0]
 
 
 def _events(said: list[lineage.Event]) -> tuple[Event, ...]:

@@ -21,9 +21,12 @@ def text_says(task: Task, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def zero_shot_rows(task: Task, start: int, features: np.ndarray, final: bool = True) -> Answer:
-    """The text label of every sample (Eq. 1), its cosine and its margin (Eq. 2)."""
+    """The text label of every sample (Eq. 1), its cosine and its margin (Eq. 2). Without names
+    all samples are in the one group that there is so far, which says nothing about any."""
     labels, margins = text_says(task, features)
-    best = np.einsum("nd,nd->n", features, task.anchors[labels])
+    best = np.zeros(len(features), np.float32)
+    if task.n_known:
+        best = np.einsum("nd,nd->n", features, task.anchors[labels])
     return Answer.make(start, labels, best, margins, novelty=-best, final=final, features=features)
 
 

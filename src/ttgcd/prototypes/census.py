@@ -9,7 +9,8 @@ Ward trees over samples of the reservoir, in two geometries, cut at ever more cl
   part of what it ever reaches: the known classes show how finely the tree must be cut. This vote
   has weight with many known classes only.
 
-Neither means anything where the names are no better than chance (``trust``).
+Neither means anything where the names are no better than chance (``trust``). Without any names the
+cut with the best silhouette is taken.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def take_census(rows: np.ndarray, texts: Texts, rng: np.random.Generator) -> Cen
     """Count on (samples of) the rows of the reservoir."""
     n_known = len(texts.anchors)
     if len(rows) < 2 * SMALLEST:
-        return Census(n_known, n_known, n_known)
+        return Census(max(1, n_known), max(1, n_known), max(1, n_known))
     words, names = [], []
     for _ in range(TREES if len(rows) > SAMPLES else 1):
         some = rows
@@ -63,6 +64,10 @@ def take_census(rows: np.ndarray, texts: Texts, rng: np.random.Generator) -> Cen
             some = rows[np.sort(rng.choice(len(rows), SAMPLES, replace=False))]
         centred = unit(some - some.mean(axis=0))
         for mapped in (centred, Geometry.of(some)(some)):
+            if not n_known:
+                words.append(np.log(_best_silhouette(mapped)))
+                names.append(words[-1])
+                continue
             cuts = _cut(mapped, centred, texts)
             names.append(np.log(_reached(cuts)))
             # Distinct words need words beside the names; without them the names alone vote.
@@ -105,6 +110,25 @@ def _cut(mapped: np.ndarray, centred: np.ndarray, texts: Texts) -> _Cuts:
         found = [(1, 1.0, 1.0, 1.0)]
     columns = np.array(found, np.float64).T
     return _Cuts(columns[0], columns[1], np.maximum(columns[2], 1e-6), np.maximum(columns[3], 1e-6))
+
+
+def _best_silhouette(mapped: np.ndarray) -> float:
+    """The number of clusters at which a sample is nearest to its own and farthest from others."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from sklearn.metrics import pairwise_distances, silhouette_score
+
+    tree, apart = linkage(mapped, "ward"), pairwise_distances(mapped.astype(np.float64))
+    np.fill_diagonal(apart, 0.0)
+    best, value = 1, -1.0
+    for k in _numbers(len(mapped), 0):
+        labels = fcluster(tree, k, "maxclust")
+        found = len(np.unique(labels))
+        if not 2 <= found < len(mapped):
+            continue
+        score = float(silhouette_score(apart, labels, metric="precomputed"))
+        if score > value:
+            best, value = found, score
+    return float(best)
 
 
 def _numbers(samples: int, n_known: int) -> list[int]:

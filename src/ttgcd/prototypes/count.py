@@ -23,6 +23,8 @@ MANY_SAMPLES = 20_000
 # Up to this many numbers k-means runs on one thread: starting threads costs more than they save,
 # by a factor of ten and more on a busy machine.
 FEW_NUMBERS = 2**21
+# Clusters that are looked for at most where no class is known.
+MOST_GROUPS = 200
 # Score of a clustering whose silhouette is not defined (fewer than two distinct clusters).
 UNDEFINED = -1.0
 
@@ -40,14 +42,18 @@ class CountEstimate:
 
 
 def cluster_bounds(samples: int, n_known: int, k_max: int | None = None) -> tuple[int, int]:
-    """The range of k that is searched: from K + 1 to max(3K, K + 10), at most half the samples."""
+    """The range of k that is searched: from K + 1 to max(3K, K + 10), at most half the samples.
+    Without known classes nothing says where to look: from 2 to a tenth of the samples."""
     highest = max(3 * n_known, n_known + 10) if k_max is None else k_max
+    if n_known == 0 and k_max is None:
+        highest = min(MOST_GROUPS, max(10, samples // 10))
     highest = min(highest, samples // 2)
     lowest = max(n_known + 1, 2)
     if highest < lowest:
+        beside = f"novel classes beside {n_known} known ones" if n_known else "groups"
         raise InputError(
-            f"{samples} samples are too few to look for novel classes beside {n_known} known ones: "
-            f"give at least {2 * lowest} samples, or state the number of novel classes"
+            f"{samples} samples are too few to look for {beside}: give at least {2 * lowest} "
+            f"samples, or state the number of {'novel classes' if n_known else 'groups'}"
         )
     return lowest, highest
 

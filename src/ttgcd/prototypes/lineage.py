@@ -69,8 +69,9 @@ class Lineage:
         labelled now. Fixed columns stay. One Hungarian matching of the novel ones by shared
         samples; a column that shares nothing is born, an old one left over ends."""
         if old is None:  # the first fit
-            old = np.zeros(len(new), np.int64)
-        shared = group_sums(one_hot(old, len(self.ids)), new, count)
+            shared = np.zeros((count, len(self.ids)), np.float32)
+        else:
+            shared = group_sums(one_hot(old, len(self.ids)), new, count)
         k = self.fixed
         ids = np.concatenate([self.ids[:k], np.full(count - k, -1)])
         for one, other in _matched(shared[k:, k:]):

@@ -42,11 +42,12 @@ _SEEDS, _TRUST, _BIRTHS, _SAMPLE = range(4)  # purposes of random numbers
 
 @dataclass(frozen=True)
 class Trust:
-    """What the texts may decide: ``weight`` of the bonus, ``share`` in the features."""
+    """What the texts may decide: ``weight`` of the bonus, ``share`` in the features. Without names
+    there is nothing that they could be tested by, and their reliability is None."""
 
     weight: float
     share: float
-    reliability: float
+    reliability: float | None
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,12 @@ def fit(
     n_known, count = len(texts.anchors), len(texts.anchors) + novel
     known_share = n_known / count
     geometry, names = Geometry.of(rows), Standard.of(rows, texts.anchors)
-    logits = names(rows)
-    says = logits.argmax(axis=1)
-    keep = confident(says, texts.gate(rows, logits), n_known, texts.confident_share(known_share))
+    says, keep = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)
+    if n_known:
+        logits = names(rows)
+        says = logits.argmax(axis=1)
+        sure = texts.confident_share(known_share)
+        keep = confident(says, texts.gate(rows, logits), n_known, sure)
     if named and before is not None:
         member = (before >= n_known - named) & (before < n_known)
         keep = np.where(member, True, keep & (says < n_known - named))
@@ -220,6 +224,8 @@ def _measure(rows: np.ndarray, space: Space, novel: int, seed: tuple[int, ...]) 
     """Trust in the texts, from clusters without them; where the words may have a share, the weight
     of the names is measured with it."""
     texts = space.texts
+    if not len(texts.anchors):
+        return Trust(0.0, 0.0, None)
     share = texts.confident_share(len(texts.anchors) / (len(texts.anchors) + novel))
     seed = (*seed, _TRUST)
     found: Agreement = agreement(rows, space(rows), texts, share, novel, seed)

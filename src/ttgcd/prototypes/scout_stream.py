@@ -122,7 +122,7 @@ class Scout:
     @property
     def judged(self) -> bool:
         """Whether the texts could tell how many novel categories there are."""
-        return self.trust.reliability >= JUDGED
+        return (self.trust.reliability or 0.0) >= JUDGED
 
     def scores(self, rows: np.ndarray) -> np.ndarray:
         """One column a living category; ``lineage.ids`` are their ids. Pure."""
@@ -211,8 +211,9 @@ class Scout:
     def _count(self, rows: np.ndarray, anew: bool) -> int:
         """L as given, or the known classes' complement to what the last censuses counted; ``anew``
         takes one more."""
+        least = 0 if self.lineage.fixed else 1  # somewhere every sample must go
         if self.novel is not None:
-            return max(0, self.novel - self.lineage.named)
+            return max(least, self.novel - self.lineage.named)
         if not anew:
             return self.lineage.novel
         rng = np.random.default_rng((self.seed, self.seen, _COUNT))
@@ -221,12 +222,15 @@ class Scout:
         weight = _RECENT[-len(self.counts) :]
         total = float((weight * self.counts).sum() / weight.sum())
         n_known, now = len(self.texts.anchors), self.lineage.novel
-        if self.model is not None:
+        # Without names to begin with nothing is known of how finely the names divide the images.
+        nameless = not self.lineage.n_known
+        if self.model is not None and not nameless:
             # Names that say little about the images say little about their number, too: then as
             # many novel classes as known ones are as good a guess as any.
-            belief = min(1.0, self.trust.reliability / JUDGED)
+            belief = min(1.0, (self.trust.reliability or 0.0) / JUDGED)
             total = belief * total + (1 - belief) * float(np.log(2 * n_known))
-        wanted = max(0, round(_SHARED * (float(np.exp(total)) - n_known)))
+        shared = 1.0 if nameless else _SHARED
+        wanted = max(least, round(shared * (float(np.exp(total)) - n_known)))
         same = self.model is not None and abs(wanted - now) <= _STEADY * max(wanted, now)
         return now if same else wanted
 

@@ -22,7 +22,7 @@ from ttgcd.report.facts import (
     names_fit,
     names_level,
 )
-from ttgcd.report.header import noun
+from ttgcd.report.header import count_of, kind_of, noun
 from ttgcd.report.order import excess_distance, fit_drop, late_names
 from ttgcd.report.run_files import RunFiles
 from ttgcd.report.signs import Signs
@@ -218,7 +218,7 @@ def _crowded(run: RunFiles) -> list[Finding]:
         return [
             Finding(
                 "bad" if given and each < 4 else "look",
-                f"{novel:,} new categories were {asked} {len(run):,} images, {each:.1f} images "
+                f"{count_of(novel, *kind_of(run))} were {asked} {len(run):,} images, {each:.1f} images "
                 f"for each: too many to mean anything. {'Ask for' if given else 'Try'} fewer with "
                 "--novel.",
             )
@@ -228,8 +228,8 @@ def _crowded(run: RunFiles) -> list[Finding]:
         return [
             Finding(
                 "look",
-                f"{alone:,} of {novel:,} new categories hold a single image: fewer categories may "
-                "be enough (--novel).",
+                f"{alone:,} of {count_of(novel, *kind_of(run))} hold a single image: fewer may be "
+                "enough (--novel).",
             )
         ]
     return []
@@ -285,8 +285,8 @@ def _unused(run: RunFiles) -> list[Finding]:
     return [
         Finding(
             "look",
-            f"{empty:,} of {len(novel):,} new categories {_plural(empty, 'is', 'are')} empty: "
-            "there may be fewer new kinds in the stream than asked for.",
+            f"{empty:,} of {count_of(len(novel), *kind_of(run))} {_plural(empty, 'is', 'are')} empty: "
+            "there may be fewer kinds in the stream than asked for.",
         )
     ]
 

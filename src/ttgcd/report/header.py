@@ -27,10 +27,16 @@ def noun(run: RunFiles) -> tuple[str, str]:
     return ("sample", "samples") if embeddings else ("image", "images")
 
 
+def kind_of(run: RunFiles) -> tuple[str, str]:
+    """What categories without a name are called, one and many: new beside classes that the user
+    named, groups where nothing was named."""
+    return ("new category", "new categories") if run.names_given else ("group", "groups")
+
+
 def title(run: RunFiles) -> str:
     """The page's title: which run this is, among several open tabs."""
     name = source_name(run) or count_of(len(run), *noun(run))
-    return f"{name}: {count_of(_used(run, 'novel'), 'new category', 'new categories')} - ttgcd"
+    return f"{name}: {count_of(_used(run, 'novel'), *kind_of(run))} - ttgcd"
 
 
 def headline(run: RunFiles) -> str:
@@ -40,7 +46,9 @@ def headline(run: RunFiles) -> str:
     named = f"{len(run) - novel:,} in {count_of(_used(run, 'known'), 'class', 'classes')} you named"
     if novel == 0:
         return f"{total}, all in the classes you named"
-    groups = count_of(_used(run, "novel"), "new category", "new categories")
+    groups = count_of(_used(run, "novel"), *kind_of(run))
+    if run.n_known == 0:
+        return f"{total} in <em>{groups}</em>"
     return f"{total}: {named}, <em>{novel:,} in {groups}</em>"
 
 

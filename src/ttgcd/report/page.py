@@ -136,7 +136,13 @@ def _page(run: RunFiles, gallery: Gallery) -> str:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     facts = facts_of(run)
     found, verdict = findings(run, facts), judge(facts)
+    kinds = ("category", "new categories") if run.names_given else header.kind_of(run)
     return Template(_read("page.html")).substitute(
+        kind=kinds[0],
+        kinds=kinds[1],
+        kinds_title=kinds[1].capitalize(),
+        mode="Known or new" if run.names_given else "Named or not",
+        shares="Known and new" if run.names_given else "Named and not",
         title=escape(header.title(run)),
         css=_read("page.css"),
         js=script,

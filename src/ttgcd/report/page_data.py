@@ -60,7 +60,8 @@ def page_data(run: RunFiles, gallery: Gallery) -> dict[str, Any]:
         },
         "warmup": run.warmup,
         "reliability": gallery.reliability,
-        "calibrated": "confidence" in run.columns,
+        "calibrated": run.calibrated,
+        "groups": not run.names_given,
         "losses": list(run.health.get("realign_losses") or []),
         "drift": _drift(run),
         # The estimate tries numbers of clusters in all, K + L; the page speaks of L.

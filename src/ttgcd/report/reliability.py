@@ -26,7 +26,7 @@ def reliability(run: RunFiles, labels: Mapping[str, str]) -> list[tuple[float, f
         return []
     given, sure = run.category[rows], 1.0 - run.doubt[rows]
     said = [labels[name] for name in run.ids.of(rows)]
-    if "confidence" in run.columns:
+    if run.calibrated:
         known = {c.id: c.name for c in run.categories if c.kind == "known"}
         named = set(known.values())
         right = np.array(

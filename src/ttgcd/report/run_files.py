@@ -141,6 +141,12 @@ class RunFiles:
     def n_known(self) -> int:
         return sum(c.kind == "known" for c in self.categories)
 
+    @property
+    def names_given(self) -> bool:
+        """Whether any class was known by name when the run began; else what was found are groups,
+        and none of them is new."""
+        return bool((self.record.get("settings") or {}).get("known", True))
+
     @cached_property
     def counts(self) -> dict[int, int]:
         """Samples per category id, of the categories that are in the table."""
@@ -174,14 +180,21 @@ class RunFiles:
         given = config.get("warmup")
         return min(int(given), len(self)) if isinstance(given, (int, float)) else 0
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether the column confidence is the probability that an answer is right: without a name
+        there is nothing to be right about."""
+        return "confidence" in self.columns and self.n_known > 0
+
     @cached_property
     def doubt(self) -> np.ndarray:
         """How doubtful each answer is, 0 (sure) to 1.
 
         One minus the confidence where the run has one; else by the gap between the best known and
-        the best novel prototype, relative to the gap that 95% of the samples stay below.
+        the best novel prototype (between the two best groups where no name is known), relative to
+        the gap that 95% of the samples stay below.
         """
-        if "confidence" in self.columns:
+        if self.calibrated:
             sure = self.columns["confidence"].copy()
             np.nan_to_num(sure, copy=False)
             return np.clip(np.subtract(1.0, sure, out=sure), 0.0, 1.0, out=sure)

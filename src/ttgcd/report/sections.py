@@ -5,14 +5,18 @@ from __future__ import annotations
 from html import escape
 
 from ttgcd.report.gallery import Gallery
+from ttgcd.report.header import kind_of
 from ttgcd.report.run_files import RunFiles
 
 
 def plain_list(run: RunFiles) -> str:
     """For a browser without JavaScript."""
     rows = sorted(run.categories, key=lambda c: (-run.counts.get(c.id, 0), c.id))
+    kinds = {"novel": "novel" if run.names_given else "group"}
     return "".join(
-        f"<dt>{escape(c.name)}</dt><dd>{c.kind}, {run.counts.get(c.id, 0):,}</dd>" for c in rows
+        f"<dt>{escape(c.name)}</dt>"
+        f"<dd>{kinds.get(c.kind, c.kind)}, {run.counts.get(c.id, 0):,}</dd>"
+        for c in rows
     )
 
 
@@ -36,18 +40,26 @@ def map_caption(run: RunFiles, gallery: Gallery) -> str:
     if shown == 0:
         return "The method gave no embeddings, so there is no map."
     which = f"All {shown:,} images" if shown >= len(run) else f"{shown:,} images at random"
-    return (
+    said = (
         f"{which}, placed by {gallery.projection}: near points look alike to the model; the axes "
-        "and far distances mean nothing. Circles are in known classes, triangles in new categories."
+        "and far distances mean nothing."
     )
+    if run.n_known == 0:
+        return said
+    return f"{said} Circles are in known classes, triangles in {kind_of(run)[1]}."
 
 
 def scores_table(run: RunFiles) -> str:
     scores = run.scores
     if scores is None:
         return ""
-    named = (("all", "All"), ("known", "Known"), ("novel", "Novel"))
+    named = [("all", "All"), ("known", "Known"), ("novel", "Novel")]
     more = [(k, k.replace("_", " ")) for k in scores if k not in ("all", "known", "novel")]
+    if not run.names_given:  # nothing is known, so that nothing is novel
+        named = named[:1]
+        more = [("novel_classes", "classes")] + [
+            (k, said) for k, said in more if not k.startswith(("known", "named", "novel"))
+        ]
     rows = []
     for key, label in (*named, *more):
         value = scores.get(key)
@@ -55,11 +67,14 @@ def scores_table(run: RunFiles) -> str:
             continue
         said = f"{value:,}" if isinstance(value, int) else f"{value:.1f}"
         rows.append(f'<tr><th scope="row">{escape(label)}</th><td>{said}</td></tr>')
+    matching = "All, Known and Novel share one optimal matching of categories to labels."
+    if not run.names_given:
+        matching = "Groups are matched to labels one to one, in the best way that there is."
     return (
         '<section id="scores"><h2>Accuracy against your labels <span>percent</span></h2>'
         f'<div class="scroll"><table>{"".join(rows)}</table></div><p class="caption">'
-        "The labels were used for scoring only; the method never saw them. All, Known and Novel "
-        "share one optimal matching of categories to labels.</p></section>"
+        f"The labels were used for scoring only; the method never saw them. {matching}"
+        "</p></section>"
     )
 
 

@@ -97,7 +97,7 @@ class Client(_Calls):
     def stream(self, name: str) -> StreamInfo:
         return self._ask("GET", f"/v1/streams/{name}", StreamInfo)
 
-    def create(self, name: str, known: Sequence[str], **settings: Any) -> StreamInfo:
+    def create(self, name: str, known: Sequence[str] = (), **settings: Any) -> StreamInfo:
         said = {"name": name, "known": list(known), **settings}
         return self._ask("POST", "/v1/streams", StreamInfo, json=said)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ttgcd.discovery.inputs import task_of
+from ttgcd.discovery.inputs import anchors_of, task_of
 from ttgcd.discovery.settings import Settings
 from ttgcd.service.backlog import Backlog
 from ttgcd.service.batcher import DEADLINE, Batcher
@@ -24,7 +24,6 @@ from ttgcd.service.rows import LiveRows
 from ttgcd.service.views import Views
 from ttgcd.storage.durable import write_atomic
 from ttgcd.streams.decode import decode
-from ttgcd.vlm.anchors import text_anchors
 from ttgcd.vlm.base import VLM
 from ttgcd.vlm.encoder import Encoder
 
@@ -75,8 +74,7 @@ class LiveStream:
         self.backlog = Backlog()
         self._receipts: dict[int, list[Receipt]] = {}
         self._lock = threading.Lock()
-        anchors = text_anchors(vlm, settings.names(), settings.templates)
-        self.task = task_of(settings, vlm, anchors, vlm.logit_scale)
+        self.task = task_of(settings, vlm, anchors_of(vlm, settings), vlm.logit_scale)
         self.journal = Journal(folder / "journal", self._committed)
         self.learner = Learner(
             folder,

@@ -11,7 +11,7 @@ import numpy as np
 
 from ttgcd.discovery.edits.folder import CATEGORIES, ROWS, parquet_bytes
 from ttgcd.discovery.insight import signs_of
-from ttgcd.engines.folder import FEATURES
+from ttgcd.engines.folder import ANCHORS, FEATURES
 from ttgcd.engines.run_record import Clock, manifest
 from ttgcd.engines.table import resolve_aliases, schema
 from ttgcd.methods.answer import Answer
@@ -167,7 +167,8 @@ def _told(stream: LiveStream, rows: int) -> tuple[State, dict[str, Any], int | N
     state, health, novel = found if found is not None else (State({}, {}), {}, None)
     settings = {**stream.settings.describe(), "input": ""}
     counts = {"samples": rows, "batches": stream.rows.batches, "rejected": 0}
-    return State(state.arrays, {**state.values, **counts, "settings": settings}), health, novel
+    arrays = {**state.arrays, ANCHORS: stream.task.anchors}
+    return State(arrays, {**state.values, **counts, "settings": settings}), health, novel
 
 
 def _json(value: Any) -> bytes:

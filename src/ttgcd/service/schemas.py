@@ -27,10 +27,11 @@ class Error(BaseModel):
 
 
 class NewStream(Strict):
-    """A stream to create. What is left out has the defaults of ``ttgcd discover``."""
+    """A stream to create. What is left out has the defaults of ``ttgcd discover``: without
+    ``known`` everything is grouped."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
-    known: Annotated[list[Name], Field(min_length=1, max_length=10_000)]
+    known: Annotated[list[Name], Field(max_length=10_000)] = []
     novel: Annotated[int, Field(ge=0, le=10_000)] | Literal["auto"] = "auto"
     method: Annotated[str, StringConstraints(max_length=64)] | None = None
     preset: Annotated[str, StringConstraints(max_length=64)] | None = None

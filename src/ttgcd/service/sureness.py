@@ -97,6 +97,8 @@ class Sureness:
     def _judge(self, answered: int) -> None:
         """New facts from the first ``answered`` rows, and a judgement of all of them."""
         rows, task = self._learner.rows, self._learner.task
+        if not task.n_known:
+            return  # nothing is named that an answer could be right about
         if not 0 < answered <= self._learner.features.count:
             return
         some = even_sample(answered)

@@ -55,6 +55,7 @@ def check_description(make: Make) -> None:
     assert method.answers in ("arrival", "end")
     assert method.passes >= 1
     assert method.trains in ("nothing", "image LayerNorm", "image and text LayerNorm")
+    assert isinstance(method.needs_names, bool)
     config = method.config()
     assert json.loads(json.dumps(config)) == config
     assert type(method)(**config).config() == config
@@ -284,6 +285,28 @@ def check_odd_numbers_of_classes(make: Make) -> None:
     for known, novel in [(3, 2), (1, 2), (3, 0), (1, 0), (2, 300)]:
         method = make()
         sound(run(method, task_for(TinyVLM(), known, novel), images(70)), method)
+
+
+def check_without_names_it_groups_or_says_why_not(make: Make) -> None:
+    worlds = ((TinyVLM(), images(70)), (None, embedding_world(70)))
+    for vlm, data in worlds[:1] if needs_images(make) else worlds:
+        for novel in (3, 1, None):
+            method, task = make(), task_for(vlm, 0, novel)
+            if method.needs_names:
+                try:
+                    method.start(task)
+                except InputError as error:
+                    assert "names" in str(error)
+                    continue
+                raise AssertionError("a method that needs names began without")
+            sound(run(method, task, data), method)
+            again = make()
+            again.start(task)
+            again.load_state_dict(method.state_dict())
+            ready = batches(data, SIZE)[0]
+            if ready.images is not None:
+                ready = replace(ready, features=task.encoder(method.norms())(ready.images))
+            assert equal(method.predict(ready), again.predict(ready))
 
 
 def check_adversarial_images(make: Make) -> None:

@@ -60,7 +60,9 @@ def task_for(
         anchors = np.random.default_rng(1).normal(size=(known, dim)).astype(np.float32)
         anchors /= np.linalg.norm(anchors, axis=1, keepdims=True)
     else:
-        anchors = text_anchors(vlm, names, cache=False)
+        anchors = np.zeros((0, vlm.dim), np.float32)
+        if names:
+            anchors = text_anchors(vlm, names, cache=False)
     return Task(known=names, anchors=anchors, novel=novel, vlm=vlm, seed=seed)
 
 

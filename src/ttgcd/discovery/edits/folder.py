@@ -132,6 +132,11 @@ class EditedFolder:
         for record in known:
             if record["name"].casefold() == name.casefold() or str(record["id"]) == name:
                 return int(record["id"])
+        if not known:
+            raise InputError(
+                f"no known class {name!r}: this run knows none; give a group its name with rename, "
+                "and bring two together with merge"
+            )
         raise InputError(
             f"no known class {name!r}: it is one of {', '.join(c['name'] for c in known)}; "
             "give a new category its name with rename"

@@ -73,8 +73,12 @@ function warmupLine(plot, last) {
   el(plot.svg, "text", { x: x - 5, y: plot.box.bottom - 6, "text-anchor": "end" }, "buffer");
 }
 
+// What categories without a name are called beside known classes, and where nothing was known.
+const [NEW, MANY] = data.groups ? ["group", "groups"] : ["new", "new categories"];
+
 function shareChart() {
   const host = $("share-chart"), { edges, novel } = data.course, n = novel.length, last = edges[n];
+  if (data.groups && data.course.born_known.length === 0) { noChart("share-chart"); return; } // all in groups
   host.replaceChildren();
   const plot = frame(host, "Share of new images over the stream", { x: [0, last], y: [0, 1], format: percent });
   // Steps, not slopes: each value speaks for its whole stretch.
@@ -83,9 +87,9 @@ function shareChart() {
   el(plot.svg, "path", { class: "area-known", d: `M${left},${roof}${top}L${right},${roof}Z`, opacity: 0.85 });
   el(plot.svg, "path", { class: "area-novel", d: `M${left},${bottom}${top}L${right},${bottom}Z`, opacity: 0.92 });
   const label = (text, from, to) => { if (to - from > 0.16) el(plot.svg, "text", { class: "area-label", x: left + 12, y: plot.py((from + to) / 2) + 5 }, text); };
-  label("new", 0, novel[0]);
+  label(data.groups ? "groups" : "new", 0, novel[0]);
   label("known", novel[0], 1);
-  hover(host, plot, middles(edges), (i) => `images ${number(edges[i])} to ${number(edges[i + 1])}\nnew ${percent(novel[i])}, known ${percent(1 - novel[i])}`);
+  hover(host, plot, middles(edges), (i) => `images ${number(edges[i])} to ${number(edges[i + 1])}\n${data.groups ? "in groups" : "new"} ${percent(novel[i])}, known ${percent(1 - novel[i])}`);
 }
 
 // Several lines over one axis: { name, kind, xs, ys }; gaps where a value is missing.
@@ -134,15 +138,15 @@ function driftChart() {
 function drawCharts() {
   const { edges, even, fit_known: known, fit_novel: novel } = data.course, mids = middles(edges);
   shareChart();
-  lineChart("birth-chart", "Categories seen so far", [birthLine(data.course.born_novel, "new", "novel"), birthLine(data.course.born_known, "known", "")].filter((l) => l.xs.length > 2),
+  lineChart("birth-chart", "Categories seen so far", [birthLine(data.course.born_novel, NEW, "novel"), birthLine(data.course.born_known, "known", "")].filter((l) => l.xs.length > 2),
     (x, lines) => `by image ${number(x)}\n${lines.map((l) => `${l.name} ${number(l.points.filter((p) => p[0] <= x).pop()[1])}`).join(", ")}`, { zero: true, steps: true, buffer: true });
-  lineChart("fit-chart", "Mean score over the stream", [{ name: "new", kind: "novel", xs: mids, ys: novel }, { name: "known", kind: "", xs: mids, ys: known }],
+  lineChart("fit-chart", "Mean score over the stream", [{ name: NEW, kind: "novel", xs: mids, ys: novel }, { name: "known", kind: "", xs: mids, ys: known }],
     (x, lines) => `around image ${number(Math.round(x))}\n${lines.map((l) => `${l.name} ${at(l, x).toFixed(3)}`).join(", ")}`, { buffer: true });
   lineChart("even-chart", "Categories in even use over the stream", [{ xs: mids, ys: even }],
     (x, [line]) => `around image ${number(Math.round(x))}\n${number(at(line, x))} categories in even use`, { zero: true, buffer: true });
   lineChart("loss-chart", "Re-alignment loss by epoch", [{ xs: data.losses.map((_, i) => i + 1), ys: data.losses }], (x, [line]) => `epoch ${x}\nloss ${number(at(line, x))}`);
-  lineChart("estimate-chart", "Score by number of new categories", [{ xs: data.estimate.map((p) => p[0]), ys: data.estimate.map((p) => p[1]) }],
-    (x, [line]) => `${x} new categories\nsilhouette ${number(at(line, x))}`, { best: true });
+  lineChart("estimate-chart", `Score by number of ${MANY}`, [{ xs: data.estimate.map((p) => p[0]), ys: data.estimate.map((p) => p[1]) }],
+    (x, [line]) => `${x} ${MANY}\nsilhouette ${number(at(line, x))}`, { best: true });
   reliabilityChart();
   driftChart();
 }

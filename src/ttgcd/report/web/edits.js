@@ -1,5 +1,5 @@
 // -- edits: what the user changes here, replayed over the run; kept by the browser until downloaded
-const UNNAMED = /^novel \d+$/;
+const UNNAMED = /^(novel|group) \d+$/;
 const STORE = `ttgcd-edits-${data.run}`;
 const world = { categories: new Map(), of: [] };
 let edits = [], undone = [];
@@ -191,7 +191,7 @@ async function renameCategory(id) {
 
 // Picked images as a category of their own.
 async function splitRows(id, chosen) {
-  const name = await ask(`Name of the new category of ${images(chosen.length)}`, { hint: "Its images leave this category." });
+  const name = await ask(`Name of the new ${data.groups ? "group" : "category"} of ${images(chosen.length)}`, { hint: "Its images leave this category." });
   if (!name) return false;
   const other = withName(name, null);
   if (other) {

@@ -3,7 +3,8 @@
 const COLOURS = ["#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7fd5"];
 const LABELS = 14;
 const canvas = $("map-canvas");
-const map = { mode: "kind", highlighted: null, drawn: [], there: new Map(), largest: [] };
+const anyKnown = data.categories.some((c) => !c.novel);
+const map = { mode: anyKnown ? "kind" : "category", highlighted: null, drawn: [], there: new Map(), largest: [] };
 
 const isNovel = (id) => category(id)?.novel ?? false;
 const onMap = (id) => map.there.has(id);
@@ -21,9 +22,10 @@ function colourOf(id) {
   return COLOURS[place] ?? css("--faint");
 }
 
+// Two shapes where there are two kinds.
 function mark(ctx, x, y, r, novel) {
   ctx.beginPath();
-  if (novel) {
+  if (novel && anyKnown) {
     ctx.moveTo(x, y - 1.35 * r);
     ctx.lineTo(x + 1.25 * r, y + 0.95 * r);
     ctx.lineTo(x - 1.25 * r, y + 0.95 * r);
@@ -83,12 +85,12 @@ function drawLegend() {
   const others = map.largest.length - COLOURS.length;
   const entries = map.highlighted !== null
     ? [[category(map.highlighted).title, colourOf(map.highlighted), isNovel(map.highlighted)], ["everything else", css("--faint"), false]]
-    : map.mode === "kind" ? [["known class", css("--known"), false], ["new category", css("--novel"), true]]
+    : map.mode === "kind" ? [["known class", css("--known"), false], [data.groups ? "group" : "new category", css("--novel"), true]]
     : map.largest.slice(0, COLOURS.length).map((c, i) => [c.title, COLOURS[i], c.novel]).concat(others > 0 ? [[`${others} others`, css("--faint"), false]] : []);
   $("map-legend").replaceChildren(...entries.map(([text, colour, novel]) => {
     const item = make("li");
     const svg = el(item, "svg", { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" });
-    if (novel) el(svg, "path", { d: "M7,1L13,12H1Z", fill: colour });
+    if (novel && anyKnown) el(svg, "path", { d: "M7,1L13,12H1Z", fill: colour });
     else el(svg, "circle", { cx: 7, cy: 7, r: 5, fill: colour });
     item.append(text);
     return item;
@@ -99,7 +101,7 @@ function redrawMap() {
   if (data.points.length === 0) return;
   countPoints();
   if (map.highlighted !== null && !onMap(map.highlighted)) map.highlighted = null;
-  const options = map.largest.map((c) => make("option", { value: c.id, text: `${c.title}${c.novel ? " (new)" : ""}` }));
+  const options = map.largest.map((c) => make("option", { value: c.id, text: `${c.title}${c.novel && !data.groups ? " (new)" : ""}` }));
   $("highlight").replaceChildren(make("option", { value: "", text: "nothing" }), ...options);
   $("highlight").value = map.highlighted === null ? "" : String(map.highlighted);
   drawMap();
@@ -134,6 +136,7 @@ function point(event) {
 
 function startMap() {
   if (data.points.length === 0) { for (const id of ["map-tools", "map-frame", "map-legend"]) $(id).hidden = true; return; }
+  document.querySelector(".toggle").hidden = !anyKnown; // without two kinds there is one way to colour
   $("highlight").addEventListener("change", (event) => highlight(event.target.value === "" ? null : Number(event.target.value)));
   for (const button of document.querySelectorAll(".toggle button")) {
     button.addEventListener("click", () => {

@@ -150,7 +150,7 @@ function Stream({ info, place, go, say, refresh }) {
       onDrop=${(e) => { if (hasFiles(e)) { e.preventDefault(); setOver(false); send(e.dataTransfer.files); } }}>
     <div class="bar">
       <p class="state"><span class=${`dot ${live ? "on" : ""}`} title=${live ? "live" : "connecting"}></span>
-        <b>${info.images.toLocaleString()}</b> images${stats?.images ? html`, ${stats.known.toLocaleString()} known, <span class="novel">${stats.novel.toLocaleString()} novel</span>` : null}${info.paused ? " · paused" : ""}${info.failed ? html` · <span class="problem">${info.failed}</span>` : null}</p>
+        <b>${info.images.toLocaleString()}</b> images${stats?.images && !info.known ? html` in <span class="novel">${categories.filter((c) => c.count > 0 && c.merged_into == null).length.toLocaleString()} groups</span>` : stats?.images ? html`, ${stats.known.toLocaleString()} known, <span class="novel">${stats.novel.toLocaleString()} novel</span>` : null}${info.paused ? " · paused" : ""}${info.failed ? html` · <span class="problem">${info.failed}</span>` : null}</p>
       ${progress ? html`<p class="warm"><progress value=${progress.done} max=${progress.total}></progress> ${progress.phase}: ${progress.done} of ${progress.total}</p>`
         : !info.warmed_up && info.warmup ? html`<p class="warm"><progress value=${Math.min(info.images, info.warmup)} max=${info.warmup}></progress> warm-up: ${Math.min(info.images, info.warmup)} of ${info.warmup}, answers are provisional</p>` : null}
       <form class="search" role="search" onSubmit=${search}><input name="text" type="search" placeholder="search images by text" aria-label="search images by text" /><button>Search</button></form>
@@ -162,7 +162,7 @@ function Stream({ info, place, go, say, refresh }) {
     <main>${
       tab === "wall" && category == null ? html`
         <label class="filter">Filter <input value=${filter} onInput=${(e) => setFilter(e.target.value)} placeholder="by name" /></label>
-        <${Wall} stream=${info.name} categories=${categories} chosen=${chosen} filter=${filter} onChoose=${toggle(chosen, setChosen)} onOpen=${(id) => go(info.name, "wall", id)} onRename=${rename} onMerge=${merge} />
+        <${Wall} stream=${info.name} nameless=${!info.known} categories=${categories} chosen=${chosen} filter=${filter} onChoose=${toggle(chosen, setChosen)} onOpen=${(id) => go(info.name, "wall", id)} onRename=${rename} onMerge=${merge} />
         ${chosen.size ? html`<div class="actions" role="toolbar" aria-label="selected categories"><b>${chosen.size} selected</b>
           <button class="primary" disabled=${chosen.size < 2} onClick=${mergeChosen}>Merge</button>
           <button onClick=${() => { const id = [...chosen][0]; edit({ op: "hide", category: id }, "hidden"); }} disabled=${chosen.size !== 1}>Hide</button>
@@ -174,7 +174,7 @@ function Stream({ info, place, go, say, refresh }) {
         <${Picked} ...${{ picked, setPicked, edit, targets }} />`
       : tab === "questions" ? html`<${Questions} stream=${info.name} questions=${questions} categories=${categories} onEdit=${(said) => edit(said)} onOpen=${(id) => go(info.name, "wall", id)} />`
       : tab === "map" ? html`<${StarMap} stream=${info.name} categories=${categories} onLasso=${lasso} version=${Math.floor(info.images / 200)} />`
-      : tab === "figures" ? html`<${Figures} stats=${stats} />`
+      : tab === "figures" ? html`<${Figures} stats=${stats} nameless=${!info.known} />`
       : tab === "settings" ? html`<${Settings} ...${{ info, url, pause, finish, remove }} />`
       : html`<${History} edits=${edits} onUndo=${(target) => edit({ op: "undo", target }, "undone")} onRedo=${(target) => edit({ op: "redo", target }, "made again")} />`
     }</main></div>`;

@@ -4,7 +4,7 @@ import { ask } from "/page/api.js";
 
 const W = 560, H = 120;
 
-export function Figures({ stats }) {
+export function Figures({ stats, nameless }) {
   if (!stats?.images) return html`<p class="quiet">Nothing has arrived yet.</p>`;
   const steps = stats.timeline, width = W / Math.max(steps.length, 1);
   const fastest = Math.max(...stats.rate, 0.1);
@@ -13,17 +13,17 @@ export function Figures({ stats }) {
   return html`
     <dl class="numbers">
       <div><dt>images</dt><dd>${stats.images.toLocaleString()}</dd></div>
-      <div><dt>known</dt><dd>${stats.known.toLocaleString()}</dd></div>
-      <div><dt>novel</dt><dd class="novel">${stats.novel.toLocaleString()}</dd></div>
+      ${nameless ? null : html`<div><dt>known</dt><dd>${stats.known.toLocaleString()}</dd></div>
+      <div><dt>novel</dt><dd class="novel">${stats.novel.toLocaleString()}</dd></div>`}
       <div><dt>doubtful</dt><dd>${stats.doubtful.toLocaleString()}</dd></div>
       <div><dt>waiting</dt><dd>${stats.queue.toLocaleString()}</dd></div>
       <div><dt>now, images/s</dt><dd>${(stats.rate.at(-1) || stats.rate.at(-2) || 0).toFixed(1)}</dd></div>
     </dl>
-    <figure><figcaption>Share of novel images along the stream</figcaption>
+    ${nameless ? null : html`<figure><figcaption>Share of novel images along the stream</figcaption>
       <svg viewBox="0 0 ${W} ${H}" role="img" aria-label="share of novel images along the stream" preserveAspectRatio="none">
         <rect class="known" width=${W} height=${H} />
         ${steps.map((s, i) => { const share = s.novel / Math.max(1, s.known + s.novel); return html`<rect class="novel" x=${i * width} y=${H - share * H} width=${width + 0.5} height=${share * H}><title>images ${s.start} on: ${Math.round(100 * share)}% novel</title></rect>`; })}
-      </svg></figure>
+      </svg></figure>`}
     <figure><figcaption>Images a second, last ten minutes (highest ${fastest.toFixed(1)})</figcaption>
       <svg viewBox="0 0 ${W} ${H}" role="img" aria-label="images a second in the last ten minutes" preserveAspectRatio="none"><polyline points=${line(stats.rate, fastest)} /></svg></figure>
     <figure><figcaption>Images that wait to be learned from, last ten minutes (most ${longest.toLocaleString()})</figcaption>

@@ -66,7 +66,7 @@ export function Category({ info, c, go, rename, edit, picked, setPicked, toggle,
   if (!c) return html`<p class="quiet">No such category.</p>`;
   const others = targets.filter((t) => t.id !== c.id);
   return html`<p><a href=${`#${info.name}/wall`}>all categories</a></p>
-    <h2>${c.name} <small>${c.kind}, ${c.count} images</small></h2>
+    <h2>${c.name} <small>${info.known ? `${c.kind}, ` : ""}${c.count} images</small></h2>
     <div class="actions still" role="toolbar" aria-label=${`what to do with ${c.name}`}>
       ${c.kind === "novel" ? html`
         <form class="inline" onSubmit=${(e) => { e.preventDefault(); const name = new FormData(e.target).get("name").trim(); if (name) rename(c.id, name); }}><input name="name" list="words" placeholder="new name" aria-label="new name" maxlength="200" /><button>Rename</button>

@@ -16,8 +16,8 @@ export function NewStream({ onCreate, onCancel }) {
   return html`<form class="panel" onSubmit=${submit} aria-label="new stream">
     <h2>New stream</h2>
     <label>Name <input name="name" required pattern="[a-z0-9][a-z0-9_\\-]*" maxlength="64" placeholder="camera-1" /></label>
-    <label>Known classes, by comma or line <textarea name="known" required rows="4" placeholder="cat, dog, bicycle"></textarea></label>
-    <label>Novel categories <input name="novel" placeholder="auto" inputmode="numeric" pattern="auto|[0-9]*" /></label>
+    <label>Known classes, by comma or line; none to group everything <textarea name="known" rows="4" placeholder="cat, dog, bicycle"></textarea></label>
+    <label>Novel categories, or groups <input name="novel" placeholder="auto" inputmode="numeric" pattern="auto|[0-9]*" /></label>
     <label>Images of the warm-up <input name="warmup" type="number" min="2" max="100000" placeholder="1024" /></label>
     <label>Images learned from at once <input name="batch_size" type="number" min="1" max="1024" placeholder="128" /></label>
     <div class="buttons"><button class="primary">Create</button>${onCancel ? html`<button type="button" onClick=${onCancel}>Cancel</button>` : null}</div>
@@ -58,7 +58,7 @@ export function Questions({ stream, questions, categories, onEdit, onOpen }) {
 
 export function Settings({ info, url, pause, finish, remove }) {
   const [sure, setSure] = useState(false);
-  const facts = [["method", info.method], ["known classes", info.known], ["novel categories so far", info.novel], ["warm-up", info.warmup ?? "none"],
+  const facts = [["method", info.method], ["known classes", info.known], [info.known ? "novel categories so far" : "groups so far", info.novel], ["warm-up", info.warmup ?? "none"],
     ["learned from at once", info.batch_size], ["seed", info.seed], ["images", info.images.toLocaleString()], ["learned from", info.learned.toLocaleString()],
     ["finished at", info.finished ? info.finished.toLocaleString() : "not yet"], ["on disk", `${(info.bytes / 2 ** 20).toFixed(1)} MB`]];
   const unfinished = info.images > info.finished;

@@ -7,7 +7,7 @@ export const Picture = ({ stream, index, size = 96, label = "" }) =>
 
 // While a card is being named or dragged, the others keep their places: a card that moves loses its
 // focus, and what was typed with it.
-export function Wall({ stream, categories, chosen, onChoose, onOpen, onRename, onMerge, filter }) {
+export function Wall({ stream, nameless, categories, chosen, onChoose, onOpen, onRename, onMerge, filter }) {
   const [held, setHeld] = useState(null), [dragged, setDragged] = useState(null);
   const places = useRef(new Map());
   const wanted = filter.trim().toLowerCase();
@@ -27,6 +27,7 @@ export function Wall({ stream, categories, chosen, onChoose, onOpen, onRename, o
       ${list.length ? html`<ul class="wall">${list.map(card)}</ul>` : html`<p class="quiet">${note}</p>`}
     </section>`;
   const none = wanted ? `No category's name holds “${filter.trim()}”.` : null;
+  if (nameless) return part("Groups", novel, none ?? "No group yet: they appear when the warm-up is over.");
   return html`${part("Novel", novel, none ?? "No novel category yet: they appear when the warm-up is over.")}${part("Known", known, none ?? "No image yet.")}`;
 }
 
