@@ -218,8 +218,8 @@ def _crowded(run: RunFiles) -> list[Finding]:
         return [
             Finding(
                 "bad" if given and each < 4 else "look",
-                f"{count_of(novel, *kind_of(run))} were {asked} {len(run):,} images, {each:.1f} images "
-                f"for each: too many to mean anything. {'Ask for' if given else 'Try'} fewer with "
+                f"{count_of(novel, *kind_of(run))} were {asked} {len(run):,} images, "
+                f"{each:.1f} images for each: too many to mean anything. {'Ask for' if given else 'Try'} fewer with "
                 "--novel.",
             )
         ]
@@ -285,8 +285,8 @@ def _unused(run: RunFiles) -> list[Finding]:
     return [
         Finding(
             "look",
-            f"{empty:,} of {count_of(len(novel), *kind_of(run))} {_plural(empty, 'is', 'are')} empty: "
-            "there may be fewer kinds in the stream than asked for.",
+            f"{empty:,} of {count_of(len(novel), *kind_of(run))} "
+            f"{_plural(empty, 'is', 'are')} empty: there may be fewer kinds in the stream than asked for.",
         )
     ]
 
