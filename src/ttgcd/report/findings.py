@@ -219,8 +219,8 @@ def _crowded(run: RunFiles) -> list[Finding]:
             Finding(
                 "bad" if given and each < 4 else "look",
                 f"{count_of(novel, *kind_of(run))} were {asked} {len(run):,} images, "
-                f"{each:.1f} images for each: too many to mean anything. {'Ask for' if given else 'Try'} fewer with "
-                "--novel.",
+                f"{each:.1f} images for each: too many to mean anything. "
+                f"{'Ask for' if given else 'Try'} fewer with --novel.",
             )
         ]
     alone = sum(run.counts.get(c.id) == 1 for c in run.categories if c.kind == "novel")
@@ -286,7 +286,8 @@ def _unused(run: RunFiles) -> list[Finding]:
         Finding(
             "look",
             f"{empty:,} of {count_of(len(novel), *kind_of(run))} "
-            f"{_plural(empty, 'is', 'are')} empty: there may be fewer kinds in the stream than asked for.",
+            f"{_plural(empty, 'is', 'are')} empty: there may be fewer kinds in the stream than "
+            "asked for.",
         )
     ]
 
