@@ -101,11 +101,10 @@ def main() -> None:
     parser.add_argument("--benchmark", default="iconshift")
     parser.add_argument("--data", default="data", type=Path)
     parser.add_argument("--model", default="mini")
-    parser.add_argument("--nouns", type=int, default=4000, help="WordNet nouns in the vocabulary")
     parser.add_argument("--limit", type=int, default=3000, help="images of each stream")
     args = parser.parse_args()
     vlm, bench = load_vlm(args.model), load_benchmark(args.benchmark, args.data)
-    words = vocabulary(args.nouns)
+    words = vocabulary()
     texts = text_anchors(vlm, words)
     names = [*bench.known, *bench.novel]
     there = {word.casefold() for word in words}

@@ -75,10 +75,6 @@ class Page:
 def call(arguments: list[str]) -> None:
     """One command, in this process and made small."""
     assert main(made_small(arguments)) == 0, arguments
-    if arguments[:3] == ["data", "prepare", "iconshift"]:
-        for number, path in enumerate(sorted(Path(arguments[3]).rglob("*.png"))):
-            if number % 3:
-                path.unlink()
 
 
 def shell(command: str) -> None:

@@ -54,6 +54,7 @@ def write_run(
             "kind": "known" if c < k else "novel",
             "name": name,
             "suggested_names": list(suggested) if c >= k else [],
+            "good_name": suggested[0] if c >= k and suggested else None,
             "count": int((category == c).sum()),
             "exemplars": [columns["id"][i] for i in np.flatnonzero(category == c)[:12]],
         }

@@ -13,9 +13,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", help="folder for assignments.parquet and rejected.csv (default: CSV on the screen)"
     )
+    parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
 def run(args: argparse.Namespace) -> int:
+    from ttgcd.cli.progress import shown
     from ttgcd.discovery.saved import SavedRun
     from ttgcd.errors import InputError
     from ttgcd.wording import counted
@@ -23,7 +25,9 @@ def run(args: argparse.Namespace) -> int:
     place = Path(args.out) if args.out else None
     if place is not None and place.exists():
         raise InputError(f"{args.out!r} exists: choose another `out=...`")
-    found = SavedRun(args.run).predict(args.source[0] if len(args.source) == 1 else args.source)
+    source = args.source[0] if len(args.source) == 1 else args.source
+    with shown(args.quiet) as progress:
+        found = SavedRun(args.run).predict(source, progress)
     if place is None:
         import pyarrow.csv
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ttgcd.errors import InputError
 from ttgcd.methods.registry import DEFAULT_PRESET, PRESETS
+
+if TYPE_CHECKING:
+    from ttgcd.discovery import Discovery
+    from ttgcd.methods.answer import Category
 
 #: What decides the answers of a run that goes on from an earlier one is the earlier one's.
 _THE_RUNS = (
@@ -79,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vocabulary",
         metavar="@FILE|none",
         help="words that novel categories may be: they help to group and are suggested as names "
-        "(default: 4,900 visible things)",
+        "(default: 4,000 visible things)",
     )
     parser.add_argument(
         "--abstain",
@@ -226,12 +231,11 @@ def _go_on(args: argparse.Namespace) -> int:
 
 
 def _with_progress(args: argparse.Namespace, discover: Any) -> int:
-    from ttgcd.cli.progress import Progress
+    from ttgcd.cli.progress import shown
     from ttgcd.discovery.engine import Engine
     from ttgcd.wording import as_options
 
-    progress = None if args.quiet else Progress()
-    try:
+    with shown(args.quiet) as progress:
         found = discover(
             resume=args.resume,
             overwrite=args.overwrite,
@@ -239,11 +243,17 @@ def _with_progress(args: argparse.Namespace, discover: Any) -> int:
             progress=progress,
             command=["ttgcd", *sys.argv[1:]],
         )
-    finally:
-        if progress is not None:
-            progress.close()
     print(as_options(found.text()))
+    if found.out is not None and (largest := _largest_unnamed(found)) is not None:
+        words = (str(found.out), "rename", largest.name, largest.good_name or "NAME")
+        print(f"to name it: ttgcd edit {shlex.join(words)}")
     return 0
+
+
+def _largest_unnamed(found: Discovery) -> Category | None:
+    """What the summary shows first."""
+    novel = [c for c in found.categories if c.kind == "novel" and c.count]
+    return max(novel, key=lambda c: c.count, default=None)
 
 
 def _source(args: argparse.Namespace) -> Any:

@@ -109,6 +109,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _features(args: argparse.Namespace, source, wanted: int) -> np.ndarray:  # type: ignore[no-untyped-def]
     """Zero-shot features of the first ``wanted`` samples in stream order."""
+    from ttgcd.cli.progress import shown
     from ttgcd.engines.first import first_features
     from ttgcd.streams.stream import Stream
 
@@ -120,7 +121,9 @@ def _features(args: argparse.Namespace, source, wanted: int) -> np.ndarray:  # t
         vlm = load_vlm(args.model or default_model(), args.device)
         encoder, preprocess = vlm.encoder(), vlm.preprocess
     shuffle = None if args.in_order else args.seed
-    return first_features(Stream(source, preprocess, shuffle_seed=shuffle), encoder, wanted)
+    stream = Stream(source, preprocess, shuffle_seed=shuffle)
+    with shown(args.quiet) as progress:
+        return first_features(stream, encoder, wanted, progress)
 
 
 def _plot(estimate: CountEstimate, n_known: int, path: Path) -> None:

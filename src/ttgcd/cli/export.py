@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 FORMATS = ("folders", "csv", "imagefolder", "labelstudio", "xmp", "webdataset")
 
@@ -11,7 +12,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out_of", metavar="OUT", help="the folder that a finished run left")
     parser.add_argument("--to", choices=FORMATS, help="what to write")
     parser.add_argument(
-        "--out", metavar="TARGET", help="where to; must not exist (default: OUT-FORMAT)"
+        "--out",
+        metavar="TARGET",
+        help="where to; must not exist (default: OUT-FORMAT, "
+        "for csv OUT.csv); '-' writes csv to standard output",
     )
     parser.add_argument(
         "--source", help="where the images are, if no longer where the run read them"
@@ -61,9 +65,10 @@ def run(args: argparse.Namespace) -> int:
         shard=args.shard,
         url_prefix=args.url_prefix,
     )
+    about = sys.stderr if args.out == "-" else sys.stdout
     for note in done.notes:
-        print(f"note: {note}")
-    print(f"{counted(done.images, 'image')}: {done.target}")
+        print(f"note: {note}", file=about)
+    print(f"{counted(done.images, 'image')}: {done.target}", file=about)
     if args.to == "folders" and args.how == "move":
         print(f"to move them back: ttgcd export {done.target} --undo")
     return 0

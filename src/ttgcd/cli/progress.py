@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -85,6 +86,17 @@ class Progress:
         self._open_line = True
         if ended:
             self.close()
+
+
+@contextmanager
+def shown(quiet: bool) -> Iterator[Progress | None]:
+    """Progress for the length of a command, or none; the line ends whatever happens."""
+    progress = None if quiet else Progress()
+    try:
+        yield progress
+    finally:
+        if progress is not None:
+            progress.close()
 
 
 def _text(phase: str, seen: _Phase, total: int) -> str:

@@ -179,8 +179,8 @@ def _listed(novel: Iterable[Category], most: int = 10) -> list[str]:
     ordered = sorted(novel, key=lambda c: -c.count)
     lines = []
     for category in ordered[:most]:
-        words = ", ".join(category.suggested_names)
-        lines.append(f"  {category.name:<9} {category.count:>6,}" + (f"  ({words}?)" * bool(words)))
+        guess = f"  ({category.good_name}?)" if category.good_name else ""
+        lines.append(f"  {category.name:<9} {category.count:>6,}  id {category.id}{guess}")
     if len(ordered) > most:
         lines.append(f"  ... and {len(ordered) - most} more")
     return lines

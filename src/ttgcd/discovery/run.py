@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 import warnings
@@ -27,6 +28,7 @@ from ttgcd.discovery.unknown_option import explained
 from ttgcd.engines.folder import FolderRun, run_to_folder
 from ttgcd.engines.output import plain
 from ttgcd.engines.run_record import Clock
+from ttgcd.errors import InputError
 from ttgcd.methods.base import DEFAULT_TEMPLATES
 from ttgcd.report.summary import StreamSummary
 from ttgcd.streams.labels import read_labels
@@ -261,6 +263,10 @@ def go_on(
     and ``vocabulary``, as for ``discover``.
     """
     saved = SavedRun(earlier)
+    if out is not None and os.path.realpath(out) == os.path.realpath(earlier):
+        raise InputError(
+            f"{str(out)!r} is the run to go on from, and stays as it is: choose another `out=...`"
+        )
     return run_discovery(
         images,
         replace(saved.settings, labels=labels, abstain=abstain, vocabulary=vocabulary),

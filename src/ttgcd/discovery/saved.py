@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from ttgcd.discovery.found import CATEGORIES, RUN, read_json
 from ttgcd.discovery.insight import kept_features
 from ttgcd.discovery.settings import Settings
 from ttgcd.discovery.taught import Taught, Told
+from ttgcd.engines.ahead import ahead_of
 from ttgcd.engines.folder import ANCHORS
 from ttgcd.engines.output import OutputFolder
 from ttgcd.engines.session import Session
@@ -135,8 +136,10 @@ class SavedRun:
 
     # -- assigning ----------------------------------------------------------------------------
 
-    def predict(self, images: Spec) -> Assigned:
-        """Rows for further images; nothing is learned."""
+    def predict(
+        self, images: Spec, progress: Callable[[str, int, int], None] | None = None
+    ) -> Assigned:
+        """Rows for further images; nothing is learned. ``progress`` hears of the phase "assign"."""
         session = self.session()
         source = open_source(images)
         self.check_kind(source.kind, session.task)
@@ -145,8 +148,12 @@ class SavedRun:
         task = session.task
         named = self.named_texts(task, promoted=True)
         taught = Taught(self.out, session.method.name, task.anchors, named)
+        parts = []
         with stream:
-            parts = [(batch.ids, taught(session.predict(batch))) for batch in stream]
+            for batch in ahead_of(stream, session):
+                parts.append((batch.ids, taught(session.predict(batch))))
+                if progress is not None:
+                    progress("assign", batch.next_position, stream.total)
         return Assigned(rows_of(parts, self.categories()), tuple(stream.rejected))
 
     def check_kind(self, kind: str, task: Task) -> None:

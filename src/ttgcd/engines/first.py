@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,9 +15,13 @@ if TYPE_CHECKING:
 
 
 def first_features(
-    stream: Stream, encoder: Encoder | None, wanted: int | None = None
+    stream: Stream,
+    encoder: Encoder | None,
+    wanted: int | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> np.ndarray:
-    """At most ``wanted`` of them (all by default); ``encoder`` is None for embeddings."""
+    """At most ``wanted`` of them (all by default); ``encoder`` is None for embeddings. ``progress``
+    hears of the phase "encode"."""
     parts: list[np.ndarray] = []
     count = 0
     with stream:
@@ -27,6 +32,9 @@ def first_features(
                 assert encoder is not None and batch.images is not None
                 parts.append(encoder(batch.images))
             count += len(batch)
+            if progress is not None:
+                most = stream.total if wanted is None else min(wanted, stream.total)
+                progress("encode", min(count, most), most)
             if wanted is not None and count >= wanted:
                 break
     if not parts:

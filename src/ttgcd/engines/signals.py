@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
 _STOPS = ("SIGINT", "SIGTERM", "SIGHUP")
+_HEARD = "\nstopping after this batch, with a checkpoint to go on from (again: at once)\n"
 
 
 class Interrupted(Exception):
@@ -43,7 +45,8 @@ class StopRequest:
 
 @contextmanager
 def stop_requests() -> Iterator[StopRequest]:
-    """Note the first SIGINT, SIGTERM or SIGHUP; a second one acts as it would have without us.
+    """Note the first SIGINT, SIGTERM or SIGHUP, and say so at once on standard error, for the batch
+    at hand may take a while; a second one acts as it would have without us.
 
     Signals that the parent process had set to be ignored (``nohup``, a shell's background job)
     stay ignored. Outside the main thread, where Python takes no signals, nothing is noted.
@@ -62,6 +65,8 @@ def stop_requests() -> Iterator[StopRequest]:
     def note(number: int, frame: FrameType | None) -> None:
         request.signal = number
         restore()
+        with suppress(OSError):  # no print: the signal may have come in the middle of one
+            os.write(2, _HEARD.encode())
 
     for name in _STOPS:
         number = getattr(signal, name, None)

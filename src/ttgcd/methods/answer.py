@@ -43,7 +43,7 @@ class Category:
 
     Known class k has the id k, in the order in which the user named them; novel ones follow in
     the order of birth. Ids are stable for ever: a merged category keeps its id and points to the
-    other one.
+    other one. ``good_name`` is the first suggested name where its images agree on it.
     """
 
     id: int
@@ -51,6 +51,7 @@ class Category:
     name: str
     count: int = 0
     suggested_names: tuple[str, ...] = ()
+    good_name: str | None = None
     exemplars: tuple[str, ...] = ()
     evidence: float | None = None
     active: bool | None = None
@@ -62,7 +63,7 @@ class Category:
         record = asdict(self)
         for key in ("suggested_names", "exemplars"):
             record[key] = list(record[key])
-        for key in ("evidence", "active", "born_at", "merged_into"):
+        for key in ("good_name", "evidence", "active", "born_at", "merged_into"):
             if record[key] is None:
                 del record[key]
         return record

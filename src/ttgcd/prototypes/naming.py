@@ -21,11 +21,11 @@ _GOOD = 0.3
 
 @dataclass(frozen=True)
 class GroupNames:
-    """Words for one group, best first.
+    """Words for one group, best first; no other group has any of them that is a ``name``.
 
     ``scores`` is the share of voting members that have the word among their own five best;
-    ``agreement`` the share that has the first word as its best. ``name`` is the one word that is
-    given to this group and to no other, or None when there is no good name.
+    ``agreement`` the share that has the first word as its best. ``name`` is the first word when it
+    is a good name, else None.
     """
 
     words: tuple[str, ...]
@@ -72,17 +72,22 @@ def name_groups(
         fits.append(votes.mean(axis=0))
         ballots.append(np.argsort(-votes, axis=1, kind="stable")[:, :5])
     given = _one_each(np.stack(fits))
+    best = [np.argsort(-fit, kind="stable")[:top] for fit in fits]
+    good = [
+        word in its and (votes[:, 0] == word).mean() >= _GOOD
+        for word, its, votes in zip(given, best, ballots)
+    ]
+    taken = {word for word, is_good in zip(given, good) if is_good}
     for row, group in enumerate(present):
-        best = np.argsort(-fits[row], kind="stable")[:top]
+        own = [given[row]] if good[row] else []
+        offered = [*own, *(word for word in best[row] if word not in taken)]
+        scores = [float((ballots[row] == word).any(axis=1).mean()) for word in offered]
         first = ballots[row][:, 0]
-        scores = [float((ballots[row] == word).any(axis=1).mean()) for word in best]
-        share = float((first == given[row]).mean())
-        good = share >= _GOOD and given[row] in best
         found[group] = GroupNames(
-            words=tuple(words[allowed[word]] for word in best),
+            words=tuple(words[allowed[word]] for word in offered),
             scores=tuple(scores),
-            agreement=float((first == best[0]).mean()),
-            name=words[allowed[given[row]]] if good else None,
+            agreement=float((first == offered[0]).mean()) if offered else 0.0,
+            name=words[allowed[given[row]]] if good[row] else None,
         )
     return found
 

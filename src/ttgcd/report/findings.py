@@ -213,7 +213,7 @@ def _crowded(run: RunFiles) -> list[Finding]:
         return []
     each = len(run) / novel
     given = _novel_given(run)
-    if each < (10 if given else 3):
+    if each < (6 if given else 3):
         asked = "asked of" if given else "found in"
         return [
             Finding(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from datetime import datetime
 from html import escape
 from typing import Any
@@ -90,9 +89,11 @@ def pills(run: RunFiles, verdict: Judgement) -> str:
     return "".join(items)
 
 
-def notes(given: Iterable[str]) -> str:
-    """What the run wants to be known, in small print."""
-    lines = "".join(f"<li>{escape(note[:1].upper() + note[1:])}.</li>" for note in given)
+def notes(run: RunFiles) -> str:
+    """What the run wants to be known, in small print; to users of the command in its words."""
+    given: list[str] = run.record.get("notes") or []
+    said = map(as_options, given) if run.record.get("command") else given
+    lines = "".join(f"<li>{escape(note[:1].upper() + note[1:])}.</li>" for note in said)
     return f'<ul class="notes" aria-label="Notes">{lines}</ul>' if lines else ""
 
 

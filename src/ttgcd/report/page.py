@@ -150,7 +150,7 @@ def _page(run: RunFiles, gallery: Gallery) -> str:
         headline=header.headline(run),
         subline=header.subline(run),
         pills=header.pills(run, verdict),
-        notes=header.notes(run.record.get("notes") or []),
+        notes=header.notes(run),
         list=sections.plain_list(run),
         pictures_note=sections.pictures_note(run, gallery),
         map_caption=sections.map_caption(run, gallery),

@@ -102,6 +102,7 @@ def _category(c: Category, run: RunFiles) -> dict[str, Any]:
         "novel": c.kind == "novel",
         "count": run.counts.get(c.id, 0),
         "suggested": [str(name) for name in c.suggested_names[:5]],
+        "good": c.good_name,
         "inactive": c.active is False,
         "merged": c.merged_into,
         "hidden": c.id in run.hidden,

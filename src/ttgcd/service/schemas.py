@@ -168,6 +168,7 @@ class CategoryInfo(BaseModel):
     split_from: int | None = None
     born_at: int | None = None
     suggested_names: list[str]
+    good_name: str | None = None
     exemplars: list[int]
 
 

@@ -69,8 +69,10 @@ def decode(data: bytes, max_pixels: int = MAX_PIXELS, *, reuse: bool = False) ->
         raise
     except UnidentifiedImageError:
         raise Rejection(unknown_format(data)) from None
-    except Image.DecompressionBombError:
-        raise Rejection("too many pixels") from None
+    except Image.DecompressionBombError as error:  # Pillow's own limit, before the size is known
+        count = re.search(r"(\d+) pixels", str(error))
+        size = f": {int(count[1]):,} in all" if count else ""
+        raise Rejection(f"too many pixels{size} (limit {max_pixels})") from None
     except MemoryError:
         raise Rejection("not enough memory to decode") from None
     except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Sequence
 from urllib.parse import unquote
 
 from ttgcd.errors import InputError
@@ -10,7 +11,11 @@ from ttgcd.streams import remote
 from ttgcd.streams.base import Rejection
 from ttgcd.streams.files import MAX_FILE_BYTES, Files, readable_text
 from ttgcd.streams.formats import EXTENSIONS, UNREAD, extension_of, unread_note
-from ttgcd.wording import by_extension, counted
+from ttgcd.wording import by_extension, counted, listed
+
+#: What tells the folder of a finished run, and that of one that is not finished.
+RUN_FILES = frozenset({"run.json", "assignments.parquet", "categories.json"})
+RUN_PROGRESS = ".progress"
 
 
 class FolderSource(Files):
@@ -20,11 +25,13 @@ class FolderSource(Files):
     code point of that path, the same on every system. Files count as images by their extension;
     those of a format that cannot be read here are samples too, to be set aside with the reason.
     Hidden files and folders are left out. Links to folders are not followed, and a link to a file
-    outside the folder is set aside when it is read.
+    outside the folder is set aside when it is read. What a run of ours has left below the folder is
+    no input of the next one.
     """
 
     def __init__(self, folder: str, max_bytes: int = MAX_FILE_BYTES) -> None:
         self._hidden = self._links = 0
+        self._runs: list[str] = []  # folders that runs have left
         self._others: list[str] = []  # extensions of files that are no images
         self._closed_folders: list[str] = []
         found = sorted(self._walk(folder))
@@ -59,6 +66,10 @@ class FolderSource(Files):
         if self._links:
             were = "was" if self._links == 1 else "were"
             notes.append(f"{counted(self._links, 'link')} to folders {were} not followed")
+        if self._runs:
+            were = "was" if len(self._runs) == 1 else "were"
+            runs = counted(len(self._runs), "folder of a run", "folders of runs")
+            notes.append(f"{runs} {were} left out: {listed(self._runs, 3)}")
         notes += [f"cannot look into folder {name!r}" for name in self._closed_folders]
         return tuple(notes)
 
@@ -70,6 +81,10 @@ class FolderSource(Files):
         for here, folders, names in os.walk(folder, followlinks=False, onerror=closed):
             links = [name for name in folders if os.path.islink(os.path.join(here, name))]
             self._links += len(links)
+            if here != folder and _is_a_run(folders, names):
+                self._runs.append(readable_text(os.path.relpath(here, folder).replace(os.sep, "/")))
+                folders.clear()
+                continue
             folders[:] = [name for name in folders if not name.startswith(".")]
             for name in filter(self._is_image, names):
                 relative = os.path.relpath(os.path.join(here, name), folder)
@@ -99,6 +114,11 @@ class FolderSource(Files):
         )
 
 
+def _is_a_run(folders: Sequence[str], names: Collection[str]) -> bool:
+    """Whether a folder is the output of a run, finished or not, by what lies in it."""
+    return set(names) >= RUN_FILES or RUN_PROGRESS in folders
+
+
 class RemoteFolder(FolderSource):
     """Every image below an address; the same ids and the same order as for a folder.
 
@@ -108,7 +128,14 @@ class RemoteFolder(FolderSource):
     def _walk(self, folder: str) -> list[str]:
         self._listed = {file.relative: file.stamp for file in remote.listing(folder)}
         found = []
+        holds: dict[str, set[str]] = {}
         for relative in self._listed:
+            here, _, name = relative.rpartition("/")
+            holds.setdefault(here, set()).add(name)
+        self._runs = sorted(here for here, names in holds.items() if here and names >= RUN_FILES)
+        for relative in self._listed:
+            if any(relative.startswith(f"{run}/") for run in self._runs):
+                continue
             *folders, name = relative.split("/")
             if not any(part.startswith(".") for part in folders) and self._is_image(name):
                 found.append(relative)

@@ -107,6 +107,11 @@ def _open_objects(spec: Any, max_bytes: int) -> Source:
         return open_ray_dataset(spec)
     if hasattr(spec, "detach"):  # a tensor of many images or embeddings
         return open_array(spec.detach().cpu().numpy())
+    if isinstance(spec, Mapping) and spec:  # a DatasetDict of Hugging Face among them
+        first = next(iter(spec))
+        raise InputError(
+            f"a {type(spec).__name__} holds several sources: give one, as in data[{first!r}]"
+        )
     if isinstance(spec, (set, frozenset, Mapping)):
         raise InputError(f"a {type(spec).__name__} has no order: give a list")
     if not isinstance(spec, Iterable) and not hasattr(spec, "__getitem__"):
@@ -128,7 +133,8 @@ def _open_objects(spec: Any, max_bytes: int) -> Source:
 
 
 def _open_several(paths: list[str], max_bytes: int) -> Source:
-    """Paths of images in the order given; folders, shards and patterns among them are opened."""
+    """Paths of images in the order given; folders and shards among them are opened, and a pattern
+    stands for its files, as if the shell had put them there."""
 
     def whole(path: str) -> bool:
         if remote.is_address(path):
@@ -136,6 +142,7 @@ def _open_several(paths: list[str], max_bytes: int) -> Source:
             return not name.endswith((*EXTENSIONS, *UNREAD))
         return os.path.isdir(path) or path.lower().endswith((*TARS, *LISTS, ".parquet", ".npy"))
 
+    paths = [name for path in paths for name in _files_of(path)]
     if not any(map(whole, paths)):
         return ListSource(paths, max_bytes=max_bytes)
     from ttgcd.streams.several import Several
@@ -147,6 +154,24 @@ def _open_several(paths: list[str], max_bytes: int) -> Source:
         else:
             parts.append(("", ListSource(list(group), max_bytes=max_bytes)))
     return Several(parts)
+
+
+def _files_of(path: str) -> list[str]:
+    """The files that a pattern stands for; anything else is itself."""
+    if remote.is_address(path):
+        names = _braces(path)
+        if names == [path] and not _has_magic(path):
+            return names
+        found = [
+            f for name in names for f in (remote.matching(name) if _has_magic(name) else [name])
+        ]
+    elif os.path.exists(path) or not (glob.has_magic(path) or _braces(path) != [path]):
+        return [path]
+    else:
+        found = _expand(path)
+    if not found:
+        raise InputError(f"no file matches {remote.without_secrets(path)!r}")
+    return found
 
 
 def _open_folder(path: str, max_bytes: int) -> Source:

@@ -51,6 +51,9 @@ def _device(name: str) -> torch.device:
         device = torch.device(name)
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"device {name!r} cannot be used ({reason}); try `device=cpu`") from error
+        there = [kind for kind in ("cuda", "mps", "xpu") if getattr(torch, kind).is_available()]
+        raise InputError(
+            f"device {name!r} cannot be used: this PyTorch has {', '.join(['cpu', *there])} here; "
+            "try `device=cpu`"
+        ) from error
     return device

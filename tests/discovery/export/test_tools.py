@@ -174,7 +174,7 @@ def test_the_command_exports_and_undoes_a_move(
     assert main(["export", target, "--undo"]) == 0
     assert (photos / "img-00.png").exists()
     assert main(["export", str(out), "--to", "csv"]) == 0
-    assert (tmp_path / "found-csv.csv").exists()
+    assert (tmp_path / "found.csv").exists()
     assert main(["export", str(out)]) == 2 and main(["export", str(out), "--undo"]) == 2
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from ttgcd.discovery.edits.evidence import Evidence
 from ttgcd.discovery.edits.log import NAME, EditLog, active, to_redo, to_undo
+from ttgcd.discovery.edits.naming import find_category, told
 from ttgcd.discovery.edits.records import Edit, read_edits
 from ttgcd.discovery.edits.replay import Replayed, apply
 from ttgcd.discovery.insight import kept_features
@@ -68,6 +69,10 @@ class EditedFolder:
         """The result with all edits, from the run's own answers."""
         return self._replay(self._log().edits)
 
+    def told(self) -> list[str]:
+        """Every edit of the log in words, categories by the names they had."""
+        return told(self.log(), self._own_categories())
+
     def unapplied(self) -> dict[int, str]:
         """Edits that no longer apply, by number, with the reason."""
         return self.replayed().unapplied
@@ -112,6 +117,10 @@ class EditedFolder:
     def apply_file(self, path: str | Path) -> Replayed:
         """Make the edits of a JSON file, the report page's download, all or none."""
         return self.edit(*read_edits(path))
+
+    def category(self, said: int | str) -> int:
+        """The id of a category by its name, as it is shown, or by its id."""
+        return said if isinstance(said, int) else find_category(said, self.replayed().categories)
 
     def in_two(self, category: int) -> Edit:
         """The split of a category into its two halves, by what its images look like."""
@@ -198,12 +207,16 @@ class EditedFolder:
         except OSError as error:
             raise InputError(f"cannot read {str(kept)!r}: {error.strerror}") from None
 
-    def _replay(self, edits: Sequence[Edit]) -> Replayed:
-        rows = self.own_rows()
+    def _own_categories(self) -> list[dict[str, Any]]:
         try:
-            categories = json.loads(self._original(CATEGORIES))["categories"]
+            found: list[dict[str, Any]] = json.loads(self._original(CATEGORIES))["categories"]
+            return found
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{CATEGORIES} of {str(self.out)!r} is damaged: {error}") from None
+
+    def _replay(self, edits: Sequence[Edit]) -> Replayed:
+        rows = self.own_rows()
+        categories = self._own_categories()
         features = kept_features(self.out, rows.num_rows)
         earlier = Evidence.load(self._folder.state)
         return apply(edits, rows, categories, features, self._log().carried, earlier)

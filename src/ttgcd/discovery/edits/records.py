@@ -60,17 +60,21 @@ class Edit:
             if value not in (None, [], "") and (key, value) != ("number", 0)
         }
 
-    def text(self) -> str:
-        """For people: "merge 58 into 12"."""
+    def text(self, names: Mapping[int, str] | None = None) -> str:
+        """For people: "merge 58 into 12", with names "merge 'elk' (id 58) into 'moose' (id 12)"."""
+        names = names or {}
+        category, into = (
+            f"{names[which]!r} (id {which})" if which is not None and which in names else str(which)
+            for which in (self.category, self.into)
+        )
         images = f"{len(self.images)} image{'s' * (len(self.images) != 1)}"
         return {
-            "rename": f"rename {self.category} to {self.name!r}",
-            "merge": f"merge {self.category} into {self.into}",
-            "split": f"split {images} off {self.category}"
-            + (f" as {self.name!r}" if self.name else ""),
-            "move": f"move {images} into {self.into}",
-            "hide": f"hide {self.category}",
-            "mark": f"mark {self.category} as the known class {self.into}",
+            "rename": f"rename {category} to {self.name!r}",
+            "merge": f"merge {category} into {into}",
+            "split": f"split {images} off {category}" + (f" as {self.name!r}" if self.name else ""),
+            "move": f"move {images} into {into}",
+            "hide": f"hide {category}",
+            "mark": f"mark {category} as the known class {into}",
             "undo": f"undo edit {self.target}",
             "redo": f"redo edit {self.target}",
         }[self.op]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,7 +95,8 @@ def export(
     """Write the result in ``out`` for another tool.
 
     ``to`` is one of ``FORMATS``; ``target`` must not exist (default: ``out`` with ``-`` and the
-    format; ``xmp`` without a target writes beside the images). ``source`` is where the images are,
+    format, ``out.csv`` for CSV; ``xmp`` without a target writes beside the images); "-" is standard
+    output, for CSV. ``source`` is where the images are,
     when they are no longer where the run read them. ``options`` are fields of ``Choices``.
     """
     if to not in FORMATS:
@@ -106,9 +108,22 @@ def export(
     try:
         if to == "xmp" and target is None:
             return FORMATS[to](items, items.folder(), choices)
-        ending = ".csv" if to == "csv" else ""
-        place = Path(target) if target is not None else Path(f"{Path(out)}-{to}{ending}")
+        if str(target) == "-":
+            return _to_standard_output(items, to)
+        beside = f"{Path(out)}.csv" if to == "csv" else f"{Path(out)}-{to}"
+        place = Path(target if target is not None else beside)
         items.refuse_target(place)
         return FORMATS[to](items, place, choices)
     finally:
         items.close()
+
+
+def _to_standard_output(items: Items, to: str) -> Exported:
+    from ttgcd.discovery.export.csv_file import as_csv
+
+    if to != "csv":
+        raise InputError(f"{to} makes a folder of files: only csv goes to standard output")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(as_csv(items))
+    sys.stdout.flush()
+    return Exported(Path("-"), len(items), items.notes())

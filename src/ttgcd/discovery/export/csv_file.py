@@ -12,12 +12,17 @@ from ttgcd.storage.durable import write_atomic, writing
 
 def to_csv(items: Items, target: Path) -> Exported:
     """All columns of assignments.parquet in their order."""
+    with writing(target.parent, "then export again"):
+        write_atomic(target, as_csv(items))
+    return Exported(target, len(items), items.notes())
+
+
+def as_csv(items: Items) -> bytes:
+    """The whole file."""
     text = io.StringIO(newline="")
     rows = [item.row for item in items]
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    with writing(target.parent, "then export again"):
-        # Ids of files whose names are no text hold lone surrogates; they are written as "?".
-        write_atomic(target, text.getvalue().encode("utf-8", "replace"))
-    return Exported(target, len(items), items.notes())
+    # Ids of files whose names are no text hold lone surrogates; they are written as "?".
+    return text.getvalue().encode("utf-8", "replace")

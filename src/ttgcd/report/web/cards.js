@@ -64,7 +64,7 @@ function card(c, most, hits) {
   const bar = make("i");
   bar.style.width = `${(100 * c.count) / most}%`;
   node.append(make("div", { class: "bar", "aria-hidden": "true" }, bar));
-  const chips = c.guess ? c.suggested.slice(1, 4) : [];
+  const chips = c.guess ? c.suggested.filter((word) => word !== c.good).slice(0, 3) : [];
   if (c.guess) node.append(chipRow(c, chips));
   if (hits) node.append(make("p", { class: "hits", text: `${images(hits)} found here` }));
   if (look.length) node.append(make("div", { class: "pictures" }, ...look.map((row, at) => thumb(row, () => openPicture(c.rows, at)))));
@@ -82,7 +82,7 @@ function chipRow(c, others) {
     type: "button", class: "chip", text, title: `Name this category “${name}”`,
     on: { click: () => giveName(c.id, name) },
   });
-  return make("p", { class: "chips" }, use(c.suggested[0], "✓ yes"), ...(others.length ? [make("span", { text: "or" })] : []), ...others.map((name) => use(name, name)));
+  return make("p", { class: "chips" }, use(c.good, "✓ yes"), ...(others.length ? [make("span", { text: "or" })] : []), ...others.map((name) => use(name, name)));
 }
 
 function cardFoot(c, open) {

@@ -30,7 +30,7 @@ function replay() {
     if (edit.op === "rename" && own) own.name = String(edit.name);
     else if (edit.op === "split" && own) {
       const id = splitId(edits.indexOf(edit));
-      world.categories.set(id, { id, name: edit.name ?? `split ${id - FIRST_SPLIT_ID}`, novel: true, count: 0, suggested: [], inactive: false, hidden: false, into: null, rows: [] });
+      world.categories.set(id, { id, name: edit.name ?? `split ${id - FIRST_SPLIT_ID}`, novel: true, count: 0, suggested: [], good: null, inactive: false, hidden: false, into: null, rows: [] });
       moveTo(world.categories.get(id), edit.images, rowOf);
     }
     else if (edit.op === "hide" && own) own.hidden = true;
@@ -43,8 +43,8 @@ function replay() {
   }
   world.of.forEach((c, row) => world.categories.get(c)?.rows.push(row));
   for (const c of world.categories.values()) {
-    c.guess = c.novel && UNNAMED.test(c.name) && c.suggested.length > 0;
-    c.title = c.guess ? `${c.suggested[0]}?` : c.name;
+    c.guess = c.novel && UNNAMED.test(c.name) && Boolean(c.good);
+    c.title = c.guess ? `${c.good}?` : c.name;
   }
 }
 
@@ -185,7 +185,7 @@ async function giveName(id, name) {
 async function renameCategory(id) {
   const c = category(id);
   const hint = c.suggested.length ? `Suggested: ${c.suggested.join(", ")}` : "";
-  const name = await ask("Name of this category", { value: c.guess ? c.suggested[0] : c.name, choices: c.suggested, hint });
+  const name = await ask("Name of this category", { value: c.guess ? c.good : c.name, choices: c.suggested, hint });
   if (name && name !== c.name) await giveName(id, name);
 }
 

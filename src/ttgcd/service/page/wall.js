@@ -60,8 +60,8 @@ function Card({ stream, c, chosen, onChoose, onOpen, onRename, onMerge, held, se
       <span class="count">${c.count.toLocaleString()}</span>
       ${novel ? html`<input type="checkbox" checked=${picked} onChange=${() => onChoose(c.id)} aria-label=${`select ${c.name}`} />` : null}
     </div>
-    ${novel && !c.named && c.suggested_names.length ? html`<div class="suggested">${c.suggested_names.slice(0, 2).map(
-      (word) => html`<button class="chip" onClick=${() => onRename(c.id, word)} title=${`name it ${word}`}>${word}?</button>`)}</div>` : null}
+    ${novel && !c.named && c.good_name ? html`<div class="suggested">
+      <button class="chip" onClick=${() => onRename(c.id, c.good_name)} title=${`name it ${c.good_name}`}>${c.good_name}?</button></div>` : null}
   </li>`;
 }
 
