@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ttgcd.cli import main
-from ttgcd.discovery.sanity import accuracy_contradicts, check_count, late_classes
+from ttgcd.discovery.sanity import check_count, late_classes
 from ttgcd.errors import InputError
 
 
@@ -75,10 +75,3 @@ def test_few_and_absent_classes_are_no_matter() -> None:
     assert late_classes(categories, 20, ["a", "b", "c"]) == []
     assert late_classes(categories, 0, ["a", "b"]) == []
     assert late_classes(categories, 500, ["a", "b"]) == []
-
-
-def test_labels_that_contradict_the_names() -> None:
-    assert "only 31 %" in accuracy_contradicts({"named_known_accuracy": 31.2})[0]
-    assert accuracy_contradicts({"named_known_accuracy": 80.0}) == []
-    assert accuracy_contradicts({"named_known_accuracy": None}) == []
-    assert accuracy_contradicts(None) == []

@@ -1,22 +1,27 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.report.runs import write_run
+from ttgcd.report.facts import Facts
+from ttgcd.report.findings import Finding, facts_of, findings
 from ttgcd.report.run_files import RunFiles
-from ttgcd.report.verdict import Finding, findings, headline
+from ttgcd.report.signs import Signs, read_signs
+from ttgcd.report.verdict import Judgement, Verdict, judge
 
 
 def found(out: Path, category: np.ndarray, **changes) -> list[Finding]:
-    return findings(RunFiles.read(write_run(out, category, **changes)))
+    run = RunFiles.read(write_run(out, category, **changes))
+    return findings(run, facts_of(run))
 
 
 def level(out: Path, category: np.ndarray, **changes) -> str:
-    return headline(found(out, category, **changes)).level
+    return judge(facts_of(RunFiles.read(write_run(out, category, **changes)))).level
 
 
 def even(n: int = 500, categories: int = 5) -> np.ndarray:
@@ -49,7 +54,8 @@ def test_categories_that_the_method_gave_up_are_not_called_empty(tmp_path):
     content = json.loads(file.read_text())
     content["categories"][4]["active"] = False
     file.write_text(json.dumps(content))
-    assert not any("empty" in f.text for f in findings(RunFiles.read(out)))
+    run = RunFiles.read(out)
+    assert not any("empty" in f.text for f in findings(run, facts_of(run)))
 
 
 @pytest.mark.parametrize(
@@ -116,3 +122,107 @@ def test_nearly_as_many_categories_as_images_is_no_grouping(tmp_path, novel, exp
 def test_many_files_that_could_not_be_read_are_pointed_out(tmp_path):
     lost = [(f"{i}.png", "damaged") for i in range(20)]
     assert any("could not be read" in f.text for f in found(tmp_path, even(300), rejected=lost))
+
+
+# -- the rules, each from facts alone -------------------------------------------------------------
+
+NAMES = tuple("abcdefghij")
+#: A run of which nothing is wrong.
+SOUND = Facts(
+    500,
+    NAMES,
+    signs=Signs(0.8, 0.85, 0.5, (0.85,) * 10, (0.95,) * 10, 0.5),
+    reliability=0.9,
+    novel=12,
+    novel_range=(9, 15),
+    novel_given=False,
+)
+
+
+def verdict(**changes: object) -> Verdict:
+    return judge(replace(SOUND, **changes)).verdict
+
+
+def signs(**changes: object) -> Signs:
+    return replace(SOUND.signs, **changes)
+
+
+def test_the_verdict_follows_from_the_facts() -> None:
+    poor = signs(known_confidence=0.15, names=(0.1,) * 9 + (0.7,))
+    assert verdict() is Verdict.FIT
+    assert verdict(signs=poor, reliability=0.06) is Verdict.NAMES
+    assert verdict(signs=poor, reliability=None) is Verdict.NAMES
+    unsure = signs(known_confidence=0.45, names=(0.45,) * 10)
+    assert verdict(signs=unsure, reliability=0.05) is Verdict.NAMES
+    assert verdict(signs=unsure, reliability=0.2) is Verdict.SOME_NAMES
+    half = signs(known_confidence=0.5, names=(0.9,) * 5 + (0.1,) * 5)
+    assert verdict(signs=half, reliability=0.5) is Verdict.SOME_NAMES
+    assert verdict(count_judged=False) is Verdict.GUESS
+    assert verdict(count_judged=False, novel_given=True) is Verdict.FIT
+    assert verdict(late=("a",)) is Verdict.SORTED
+    assert verdict(later_folders=("late",)) is Verdict.SORTED
+    assert verdict(samples=99) is Verdict.FEW
+    assert verdict(names=("a",), signs=signs(names=(0.9,)), reliability=None) is Verdict.ONE_NAME
+    assert verdict(signs=signs(known_confidence=None, known_share=0.0)) is Verdict.ABSENT
+    assert verdict(unevidenced=NAMES) is Verdict.NAMES
+    assert verdict(signs=signs(structure=0.03)) is Verdict.NO_GROUPS
+    assert verdict(faults=("Some prototypes are not finite numbers.",)) is Verdict.BROKEN
+    assert verdict(right_names=20.0) is Verdict.LABELS
+    assert verdict(signs=signs(confidence=0.4)) is Verdict.LOOK
+
+
+def test_a_count_that_leaves_room_for_nothing_new_says_so() -> None:
+    assert "new" not in judge(SOUND).sentence
+    maybe = replace(SOUND, novel=3, novel_range=(0, 5))
+    assert "may be nothing new" in judge(maybe).sentence
+    assert "may be" not in judge(replace(maybe, novel_given=True)).sentence
+    assert "nothing new was found" in judge(replace(SOUND, novel=0)).sentence
+
+
+def test_without_names_the_verdict_speaks_of_groups_only() -> None:
+    none = {"names": (), "signs": Signs(structure=0.5), "reliability": None}
+    assert verdict(**none) is Verdict.GROUPS
+    for changes in ({}, {"count_judged": False}, {"signs": Signs(structure=0.03)}, {"samples": 40}):
+        said = judge(replace(SOUND, **{**none, **changes}))
+        assert "group" in said.sentence
+        assert "class" not in said.sentence and "new" not in said.sentence
+        assert "names" not in said.sentence or said.verdict is Verdict.GROUPS
+
+
+def test_a_judgement_comes_back_from_its_json_as_it_was() -> None:
+    for changes in ({}, {"samples": 20}, {"late": ("a",)}):
+        said = judge(replace(SOUND, **changes))
+        back = Judgement.from_json(json.loads(json.dumps(said.as_json())))
+        assert back == said and back.text().startswith(f"verdict: {said.sentence}\n")
+
+
+def test_some_names_are_listed_the_most_doubtful_first() -> None:
+    half = signs(known_confidence=0.5, names=(0.9,) * 7 + (0.2, 0.05, 0.1))
+    assert "3 of 10 names do not fit these images: i, j, h." in judge(
+        replace(SOUND, signs=half)
+    ).sentence  # fmt: skip
+
+
+def test_a_name_that_no_image_stands_out_to_needs_more_confidence() -> None:
+    so = signs(names=(0.6,) * 10, known_confidence=0.6)
+    assert verdict(signs=replace(so, standing_out=(0.9,) * 10)) is Verdict.FIT
+    assert verdict(signs=replace(so, standing_out=(0.3,) * 10)) is Verdict.SOME_NAMES
+    sure = replace(so, names=(0.9,) * 10, standing_out=(0.3,) * 10)
+    assert verdict(signs=sure) is Verdict.FIT
+
+
+def test_labels_that_bear_a_run_out_overrule_the_signs_against_its_names() -> None:
+    poor = signs(known_confidence=0.15, names=(0.1,) * 10)
+    said = {"signs": poor, "reliability": 0.06, "right_all": 90.0}
+    assert verdict(**said, right_names=95.0) is Verdict.FIT
+    assert verdict(**said, right_names=60.0) is Verdict.NAMES
+    assert verdict(late=("a",), right_names=20.0) is Verdict.LABELS
+
+
+def test_names_with_few_answers_are_not_judged() -> None:
+    category = np.array([0, 0, 0, 1, 1, 2])
+    rows = np.eye(6, dtype=np.float32)
+    found = read_signs(category, np.full(6, 0.9), rows, rows[:2])
+    assert found.names == (pytest.approx(0.9), None) and found.structure is None
+    assert found.known_share == pytest.approx(5 / 6)
+    assert Signs.from_json(json.loads(json.dumps(found.as_json()))) == found

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ttgcd import wording
 from ttgcd.discovery.edits.verbs import Editable
 from ttgcd.discovery.levels import Level, LevelName, Levels
-from ttgcd.discovery.sanity import accuracy_contradicts
 from ttgcd.errors import InputError
 from ttgcd.methods.answer import Category
+from ttgcd.report.verdict import Judgement
 from ttgcd.wording import counted
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class Discovery(Editable):
         Clustering accuracies in percent, when labels were given.
     notes
         What the run wants its user to know.
+    verdict
+        Whether the result can be used, in a sentence, with what to do; None where a run has none.
     """
 
     def __init__(
@@ -56,6 +58,8 @@ class Discovery(Editable):
         self.rejected: int = record["rejected"]
         self.scores: dict[str, Any] | None = record["scores"]
         self.notes: list[str] = list(record["notes"])
+        said = record.get("verdict")
+        self.verdict: Judgement | None = None if said is None else Judgement.from_json(said)
         self._saved: SavedRun | None = None
 
     @property
@@ -167,7 +171,8 @@ class Discovery(Editable):
         novel = [c for c in found if c.kind == "novel"]
         known = [c for c in found if c.kind == "known"]
         unsure = sum(c.count for c in found if c.kind == "unsure")
-        lines = [f"note: {note}" for note in self.notes]
+        lines = [] if self.verdict is None else [self.verdict.text()]
+        lines += [f"note: {note}" for note in self.notes]
         total, names = counted(self.samples, "sample"), self._names()
         said = f"{total} in {wording.found(len(novel), known=False)}"
         if names or known:
@@ -191,7 +196,6 @@ class Discovery(Editable):
                 if names or key == "all"
             )
             lines.append(f"Clustering accuracy, percent: {shown}")
-            lines += [f"note: {note}" for note in accuracy_contradicts(self.scores)]
         lines.append(f"report: {self.report()}")
         return "\n".join(lines)
 

@@ -21,6 +21,7 @@ from ttgcd.prototypes.confidence import Confidence, shipped
 from ttgcd.prototypes.naming import GroupNames, name_groups
 from ttgcd.prototypes.questions import Question, next_questions
 from ttgcd.report.run_files import Ids
+from ttgcd.report.signs import Signs, read_signs
 
 #: Samples that names and questions are found with, spread evenly over the stream.
 MOST_SAMPLES = 8_192
@@ -74,6 +75,25 @@ def look_closer(
     rows_asked = [int(some[q.row]) for q in asked if q.row is not None]
     ids = dict(zip(rows_asked, Ids(out / "assignments.parquet").of(rows_asked)))
     return Insight(names, tuple(_as_json(q, ids, some) for q in asked))
+
+
+def signs_of(out: Path, anchors: np.ndarray) -> Signs | None:
+    """What the answers of a run say about its names and groups; None where it kept no features."""
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(out / "assignments.parquet")
+    features = kept_features(out, file.metadata.num_rows)
+    if features is None:
+        return None
+    some = np.linspace(0, len(features) - 1, min(len(features), MOST_SAMPLES)).astype(np.int64)
+    columns = [c for c in ("category", "confidence") if c in file.schema_arrow.names]
+    table = file.read(columns)
+    return read_signs(
+        table.column("category").to_numpy(),
+        table.column("confidence").to_numpy() if "confidence" in columns else None,
+        np.asarray(features[some], np.float32),
+        anchors,
+    )
 
 
 def _as_json(question: Question, ids: Mapping[int, str], some: np.ndarray) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from ttgcd.discovery.categories import describe_categories
 from ttgcd.discovery.edits import EditedFolder
 from ttgcd.discovery.inputs import Inputs
-from ttgcd.discovery.insight import add_confidence, look_closer
+from ttgcd.discovery.insight import add_confidence, look_closer, signs_of
 from ttgcd.discovery.level_files import add_levels
 from ttgcd.discovery.review import recounted, set_aside
 from ttgcd.discovery.settings import Settings
@@ -20,8 +20,11 @@ from ttgcd.engines.folder import FolderRun
 from ttgcd.engines.run_record import Clock, manifest
 from ttgcd.evaluation.files import evaluate_files
 from ttgcd.methods.base import Method, Task
+from ttgcd.report.findings import facts_of
 from ttgcd.report.page import write_report
+from ttgcd.report.run_files import RunFiles
 from ttgcd.report.summary import StreamSummary
+from ttgcd.report.verdict import judge
 from ttgcd.storage.durable import write_atomic
 from ttgcd.storage.memory import give_back
 from ttgcd.streams.labels import read_labels
@@ -54,6 +57,7 @@ def write_outcome(
     categories = describe_categories(method, task, counts, exemplars, insight.names)
     give_back()
     judged = add_confidence(run.out, method.name, task.anchors, inputs.named)
+    signs = signs_of(run.out, task.anchors)
     if judged and settings.abstain is not None:
         unsure = set_aside(run.out, settings.abstain)
         if unsure is not None:
@@ -93,6 +97,7 @@ def write_outcome(
         "notes": [*notes, *said],
         "health": health,
         "scores": scores,
+        "signs": None if signs is None else signs.as_json(),
     }
     _write_json(
         run.out / "categories.json",
@@ -103,6 +108,9 @@ def write_outcome(
             **({} if levels is None else {"levels": levels}),
         },
     )
+    _write_json(run.out / "run.json", record)
+    # The verdict is on what the files say: nothing decides it that a reader could not see.
+    record["verdict"] = judge(facts_of(RunFiles.read(run.out))).as_json()
     _write_json(run.out / "run.json", record)
     write_report(
         run.out,

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ttgcd.errors import InputError
+from ttgcd.report.order import late_names
 from ttgcd.wording import counted, found, listed
-
-#: A category that holds fewer samples may come late by chance.
-_FEW = 10
-#: Below this share of right names the classes that were named are not recognised, percent.
-_MOSTLY_WRONG = 50.0
 
 
 def check_count(novel: int, samples: int, known: bool = True) -> list[str]:
@@ -59,18 +54,12 @@ def sorted_by_folder(ids: Sequence[str], buffered: int) -> list[str]:
 
 
 def late_classes(categories: np.ndarray, buffered: int, known: Sequence[str]) -> list[str]:
-    """Known classes whose samples all came after the first ``buffered`` ones.
+    """Say which known classes' samples all came after the first ``buffered`` ones.
 
     The encoder is adapted and the new groups are seeded on those alone (Sec. 4.2): a class that is
     not among them is met by prototypes that belong to others.
     """
-    if not 0 < buffered < len(categories):
-        return []
-    n_known = len(known)
-    early, late = categories[:buffered], categories[buffered:]
-    among_first = np.bincount(early[early < n_known], minlength=n_known)
-    after = np.bincount(late[late < n_known], minlength=n_known)
-    names = [known[k] for k in np.flatnonzero((among_first == 0) & (after >= _FEW)).tolist()]
+    names = late_names(categories, buffered, known)
     if not names:
         return []
     which = "1 known class was" if len(names) == 1 else f"{len(names)} known classes were"
@@ -87,14 +76,3 @@ def late_classes_of(table: Path, buffered: int, known: Sequence[str]) -> list[st
 
     categories = pq.read_table(table, columns=["category"])["category"].to_numpy()
     return late_classes(categories, buffered, known)
-
-
-def accuracy_contradicts(scores: Mapping[str, Any] | None) -> list[str]:
-    """What labels say against a run that looks well by its own numbers."""
-    right = None if scores is None else scores.get("named_known_accuracy")
-    if right is None or not right < _MOSTLY_WRONG:
-        return []
-    return [
-        f"only {right:.0f} % of the labelled images of known classes carry the right name: the "
-        "model may not know these classes by their names, or not in pictures like these"
-    ]

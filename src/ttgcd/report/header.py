@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from datetime import datetime
 from html import escape
 from typing import Any
 
 from ttgcd.report.run_files import RunFiles
-from ttgcd.report.verdict import Finding
+from ttgcd.report.verdict import Judgement
 from ttgcd.wording import as_options
 
 
@@ -78,13 +77,12 @@ def subline(run: RunFiles) -> str:
     return " ".join(parts)
 
 
-def pills(run: RunFiles, verdict: Finding, found: Sequence[Finding]) -> str:
-    """The verdict in a word with its first reason, and what was set aside; each leads to more."""
-    word = {"good": "Healthy", "look": "Worth a look", "bad": "Do not trust yet"}[verdict.level]
-    reason = next((f.text for f in found if f.level == verdict.level), "")
-    items = [f'<a class="pill {verdict.level}" href="#health">{word}</a>']
-    if verdict.level != "good":
-        items.append(f'<span class="reason">{escape(reason)}</span>')
+def pills(run: RunFiles, verdict: Judgement) -> str:
+    """The verdict in a word and a sentence, and what was set aside; each leads to more."""
+    items = [
+        f'<a class="pill {verdict.level}" href="#health">{verdict.word}</a>',
+        f'<span class="reason">{escape(as_options(verdict.sentence))}</span>',
+    ]
     if run.rejected:
         said = f"{count_of(len(run.rejected), 'file', 'files')} set aside"
         items.append(f'<a class="pill look" href="#rejected">{said}</a>')

@@ -17,6 +17,7 @@ import numpy as np
 from ttgcd.errors import InputError
 from ttgcd.prototypes.questions import next_questions
 from ttgcd.report import header, sections
+from ttgcd.report.findings import facts_of, findings
 from ttgcd.report.gallery import (
     Gallery,
     begin_gallery,
@@ -29,11 +30,12 @@ from ttgcd.report.reliability import reliability
 from ttgcd.report.run_files import RunFiles
 from ttgcd.report.summary import StreamSummary
 from ttgcd.report.thumbnails import KeptThumbnails
-from ttgcd.report.verdict import findings, headline
+from ttgcd.report.verdict import judge
 from ttgcd.storage.durable import write_atomic
 from ttgcd.streams.base import Source
 from ttgcd.streams.open import open_source
 from ttgcd.streams.remote import is_address
+from ttgcd.wording import as_options
 
 _HERE = Path(__file__).parent / "web"
 #: In the order in which they are put together; each is one closed part of the page's script.
@@ -135,8 +137,8 @@ def _page(run: RunFiles, gallery: Gallery) -> str:
     script = "\n".join(_read(f"{name}.js") for name in _SCRIPTS)
     script = f'"use strict";\n(() => {{\n{script}\n}})();'
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    found = findings(run)
-    verdict = headline(found)
+    facts = facts_of(run)
+    found, verdict = findings(run, facts), judge(facts)
     kinds = ("category", "new categories") if run.names_given else header.kind_of(run)
     return Template(_read("page.html")).substitute(
         kind=kinds[0],
@@ -150,13 +152,15 @@ def _page(run: RunFiles, gallery: Gallery) -> str:
         script_hash=f"sha256-{digest}",
         headline=header.headline(run),
         subline=header.subline(run),
-        pills=header.pills(run, verdict, found),
+        pills=header.pills(run, verdict),
         notes=header.notes(run),
         list=sections.plain_list(run),
         pictures_note=sections.pictures_note(run, gallery),
         levels_note=sections.levels_note(run),
         map_caption=sections.map_caption(run, gallery),
-        verdict=escape(verdict.text),
+        verdict=escape(verdict.sentence),
+        advice=escape(as_options(verdict.advice)),
+        verdict_page=escape(verdict.page),
         verdict_level=verdict.level,
         findings="".join(f'<li class="{f.level}">{escape(f.text)}</li>' for f in found),
         scores=sections.scores_table(run),

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ttgcd.discovery.edits.folder import CATEGORIES, ROWS, parquet_bytes
+from ttgcd.discovery.insight import signs_of
 from ttgcd.engines.folder import ANCHORS, FEATURES
 from ttgcd.engines.run_record import Clock, manifest
 from ttgcd.engines.table import resolve_aliases, schema
 from ttgcd.methods.answer import Answer
 from ttgcd.methods.base import Method, category_name
+from ttgcd.report.findings import facts_of
 from ttgcd.report.page import write_report
+from ttgcd.report.run_files import RunFiles
 from ttgcd.report.summary import StreamSummary
+from ttgcd.report.verdict import judge
 from ttgcd.storage.durable import write_atomic, writing
 from ttgcd.storage.state import State
 from ttgcd.storage.state_files import save_state
@@ -117,7 +121,12 @@ def write_run(
             "notes": [],
             "health": health,
             "scores": None,
+            "signs": None,
         }
+        if rows and (signs := signs_of(out, stream.task.anchors)) is not None:
+            record["signs"] = signs.as_json()
+        write_atomic(out / "run.json", _json(record))
+        record["verdict"] = judge(facts_of(RunFiles.read(out))).as_json()
         write_atomic(out / "run.json", _json(record))
 
 
