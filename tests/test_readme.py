@@ -71,6 +71,8 @@ def test_its_figures_on_real_clip_are_the_measured_ones() -> None:
             *[fmean(rows.every(named, "kmeans"))] * 2,
             fmean(rows.every(nameless, "kmeans")),
         ],
+        "UMAP + HDBSCAN": [fmean(rows.every(nameless, "umap-hdbscan-5"))],
+        "EVoC": [fmean(rows.every(nameless, "evoc"))],
         "**Scout**, no vocabulary": [
             fmean(rows.every(named, "told")),
             fmean(rows.every(named, "counted")),
