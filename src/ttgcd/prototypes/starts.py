@@ -14,7 +14,7 @@ import numpy as np
 
 from ttgcd.prototypes.calibration import Standard
 from ttgcd.prototypes.neighbourhood import Neighbourhood
-from ttgcd.prototypes.partition import from_seeds
+from ttgcd.prototypes.partition import from_seeds, smooth
 from ttgcd.prototypes.text_evidence import Texts, confident, confident_share
 from ttgcd.prototypes.word_seeds import from_words
 
@@ -22,6 +22,8 @@ from ttgcd.prototypes.word_seeds import from_words
 MOST_IN_A_TREE = 6000
 #: More categories are not looked for in the graph's directions: as many would be needed.
 MOST_IN_A_GRAPH = 1000
+#: With fewer samples a category neither a graph nor a tree has anything to say.
+FEW = 3
 
 
 @dataclass(frozen=True)
@@ -76,19 +78,24 @@ def starts(
 ) -> Iterator[np.ndarray]:
     """Labels of the sample's rows, several times, the safest first; ``words`` may be asked where
     novel categories begin."""
-    yield by_graph(sample, len(texts.anchors), restarts, rng)
+    few = len(sample.rows) < FEW * sample.count
+    yield by_graph(sample, len(texts.anchors), restarts, rng, few)
     if words:
         known, sure = sample.known, sample.sure
         bonus, expected = sample.bonus, sample.expected
         yield from_words(sample.rows, sample.mapped, texts, known, sure, bonus, expected, rng)
-    if len(sample.rows) <= MOST_IN_A_TREE:
+    if not few and len(sample.rows) <= MOST_IN_A_TREE:
         yield from by_trees(sample)
 
 
-def by_graph(sample: Sample, n_known: int, restarts: int, rng: np.random.Generator) -> np.ndarray:
-    """Labels from the leading directions of the graph: known centres at the confident samples,
-    spread seeds for the others."""
-    if sample.count > MOST_IN_A_GRAPH:
+def by_graph(
+    sample: Sample, n_known: int, restarts: int, rng: np.random.Generator, few: bool = False
+) -> np.ndarray:
+    """Labels from the leading directions of the graph, or from the rows smoothed a little where they
+    are ``few``: known centres at the confident samples, spread seeds for the others."""
+    if few:
+        space = smooth(sample.mapped)
+    elif sample.count > MOST_IN_A_GRAPH:
         space = sample.graph.diffused(sample.mapped)
     else:
         space = sample.graph.directions(sample.count)
