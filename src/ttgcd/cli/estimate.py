@@ -100,7 +100,7 @@ def _check_options(args: argparse.Namespace) -> None:
             if (value := getattr(args, name)) is not None:
                 raise InputError(
                     f"`{option}={value}` is an option of the paper's estimate: add "
-                    "`by=silhouette`, or leave it out to count as discover does, all that is there"
+                    "`by=silhouette`, or leave it out: discover counts on all samples"
                 )
     else:
         for name in _DISCOVER:
