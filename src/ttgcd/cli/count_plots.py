@@ -49,7 +49,9 @@ def plot_count(count: Count, path: Path) -> None:
             tops = quality[np.searchsorted(clusters, hills)]
             axis.plot(hills, tops, "^", color="tab:green", label="hills")
         axis.set_xscale("log")
-        axis.xaxis.set_major_formatter("{x:g}")
+        ticks = clusters[np.unique(np.linspace(0, len(clusters) - 1, 8).round().astype(int))]
+        axis.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
+        axis.minorticks_off()
         what = "categories, known ones included" if known else "groups"
         axis.set(xlabel=what, ylabel="quality", title="How many?")
 
