@@ -222,10 +222,14 @@ def test_options_without_effect_and_mistakes_are_refused(
 
 
 def test_where_nothing_can_be_read_there_is_no_count(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    np.save(tmp_path / "rows.npy", np.full((9, 4), np.nan, np.float32))
-    assert main(["estimate", str(tmp_path / "rows.npy")]) == 2
+    (tmp_path / "broken.png").write_bytes(b"no image")
+    assert main(["estimate", str(tmp_path), "--model", "mini"]) == 2
+    assert "no readable image among 1" in capsys.readouterr().err
+    # Files that go away after the first look.
+    monkeypatch.setattr("ttgcd.streams.open.require_readable", lambda *_: None)
+    assert main(["estimate", str(tmp_path), "--model", "mini"]) == 2
     assert "no readable sample in the input" in capsys.readouterr().err
 
 
