@@ -91,7 +91,7 @@ def starts(
 def by_graph(
     sample: Sample, n_known: int, restarts: int, rng: np.random.Generator, few: bool = False
 ) -> np.ndarray:
-    """Labels from the leading directions of the graph, or from the rows smoothed a little where they
+    """Labels from the leading directions of the graph, or from rows smoothed a little where they
     are ``few``: known centres at the confident samples, spread seeds for the others."""
     if few:
         space = smooth(sample.mapped)
