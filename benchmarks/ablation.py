@@ -148,7 +148,7 @@ def _cell(mine: dict[Place, Row], whole: dict[Place, Row]) -> str:
     cell = f"{now:.1f} ({now - before:+.1f})" if mine is not whole else f"{now:.1f}"
     if "range" in mine[both[0]]:
         cell += f", {np.exp(np.mean([_wrong(mine[t]) for t in both])):.2f}"
-    return cell + (f", {len(both)} tasks" if len(both) < len(whole) else "")
+    return cell + (f", {len(both)} of {len(whole)} tasks" if len(both) < len(whole) else "")
 
 
 def _wrong(row: Row) -> float:
