@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sparse
 
 from ttgcd.prototypes.calibration import unit
+from ttgcd.prototypes.cells import nearest_in_cells
 from ttgcd.prototypes.many import WHOLE
 
 #: Nearest samples that a sample is linked to.
@@ -20,12 +21,16 @@ _SMALL = 256
 _SPARE, _ROUNDS, _STEPS = 32, 12, 6
 #: Rows compared with all others at once, fewer where there are very many.
 _CHUNK = 2048
+#: The nearest of more rows are looked for in some cells only.
+EXACT = 20_000
 
 
 def nearest(rows: np.ndarray, count: int, of: np.ndarray | None = None) -> np.ndarray:
     """Places of the ``count`` nearest other rows of every row, or of those at the places ``of``,
     the nearest first, (n, count); fewer where there are not twice as many rows."""
     count = min(count, max(0, (len(rows) - 1) // 2))
+    if count and of is None and len(rows) > EXACT:
+        return nearest_in_cells(rows, count)
     wanted = np.arange(len(rows)) if of is None else of
     out = np.empty((len(wanted), count), np.int64)
     size = max(1, min(_CHUNK, WHOLE // max(1, len(rows))))
