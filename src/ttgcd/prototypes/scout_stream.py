@@ -36,8 +36,10 @@ _MARGIN, _LAST_MARGIN = 0.04, 0.0
 _SLOWER = 1.5
 #: A stream that has changed is refitted when it has grown by so much.
 _SOON = 1.1
-#: Rows of the reservoir for each of many categories within the stream: no more of them yet.
-ROWS_AT_LEAST = 2
+#: Fresh starts compete when the stream has grown so many times.
+_ANEW, _ANEW_OF_MANY = 2, 3
+#: Of many categories there are never more within the stream than one for so many rows.
+ROWS_AT_LEAST = 4
 _COUNT = 4  # purpose of random numbers; ``refit`` has the ones before
 
 
@@ -143,7 +145,8 @@ class Scout:
         self._watch()
         if self.seen < self._growth() * self.last_fit:
             return []
-        return self.refit(self.seen >= 2 * self.last_fresh)
+        many = is_many(len(self.lineage.ids))
+        return self.refit(self.seen >= (_ANEW_OF_MANY if many else _ANEW) * self.last_fresh)
 
     def _growth(self) -> float:
         """The growth of the stream at which the next refit follows the last."""
