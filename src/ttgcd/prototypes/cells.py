@@ -1,4 +1,5 @@
-"""Nearest rows where there are too many to compare all with all: looked for in a few cells only."""
+"""Rows that lie together: regions, and the nearest of a row where there are too many to compare all
+with all, looked for in a few cells only."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from ttgcd.prototypes.calibration import unit
 _ROWS, _LOOKED = 200, 16
 #: Rows whose cells are found at once.
 _CHUNK = 8192
+#: Steps of k-means by which regions are found.
+_STEPS = 4
 
 
 def nearest_in_cells(rows: np.ndarray, count: int) -> np.ndarray:
@@ -18,11 +21,7 @@ def nearest_in_cells(rows: np.ndarray, count: int) -> np.ndarray:
     after one step of k-means."""
     n = len(rows)
     cells = max(_LOOKED, n // _ROWS)
-    centres = rows[np.linspace(0, n - 1, cells).astype(np.int64)]
-    own = _leading(rows, centres, 1)[:, 0]
-    sums = np.zeros_like(centres)
-    np.add.at(sums, own, rows)
-    centres = np.where(sums.any(axis=1, keepdims=True), unit(sums), centres)
+    centres = _moved(rows, rows[np.linspace(0, n - 1, cells).astype(np.int64)], 1)
     looked = _leading(rows, centres, _LOOKED)
     members = _groups(looked[:, 0], cells)
     asking = _groups(looked.ravel(), cells)
@@ -42,6 +41,22 @@ def nearest_in_cells(rows: np.ndarray, count: int) -> np.ndarray:
         found[who] = np.where(places < count, kept, names[places] - count)
     order = np.argsort(-best, axis=1, kind="stable")
     return np.take_along_axis(found, order, 1)
+
+
+def regions(rows: np.ndarray, count: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Places of the unit rows of ``count`` regions, in random order."""
+    centres = _moved(rows, rows[rng.choice(len(rows), count, replace=False)], _STEPS)
+    groups = _groups(_leading(rows, centres, 1)[:, 0], count)
+    return [groups[place] for place in rng.permutation(count)]
+
+
+def _moved(rows: np.ndarray, centres: np.ndarray, steps: int) -> np.ndarray:
+    """Centres after so many steps of spherical k-means."""
+    for _ in range(steps):
+        sums = np.zeros_like(centres)
+        np.add.at(sums, _leading(rows, centres, 1)[:, 0], rows)
+        centres = np.where(sums.any(axis=1, keepdims=True), unit(sums), centres)
+    return centres
 
 
 def _leading(rows: np.ndarray, centres: np.ndarray, count: int) -> np.ndarray:

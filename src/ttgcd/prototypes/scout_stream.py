@@ -234,6 +234,7 @@ class Scout:
             return self.lineage.novel
         rng = np.random.default_rng((self.seed, self.seen, _COUNT))
         self.census = take_census(rows, self.texts, rng)
+        self._make_room(round(self.census.total))
         n_known, now = len(self.texts.anchors), self.lineage.novel
         wanted = max(least, round(self.census.total) - n_known)
         steady = self.model is not None and not last
