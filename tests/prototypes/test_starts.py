@@ -9,12 +9,13 @@ from tests.prototypes.worlds import world
 from ttgcd.evaluation import split_accuracy
 from ttgcd.prototypes import starts as module
 from ttgcd.prototypes.calibration import Geometry
+from ttgcd.prototypes.row_bonus import RowBonus
 from ttgcd.prototypes.starts import Sample, known_first, starts
 from ttgcd.prototypes.text_evidence import Texts
 
 
 def _sample(rows: np.ndarray, texts: Texts, count: int, member: np.ndarray | None = None) -> Sample:
-    none = np.zeros((len(rows), count), np.float32)
+    none = RowBonus.nothing(rows, count)
     return Sample.of(rows, Geometry.of(rows)(rows), none, 0.0, texts, member)
 
 
