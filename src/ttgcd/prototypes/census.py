@@ -42,9 +42,9 @@ SAME = 0.7
 NULL, NEAR_NULL_ALONE = 0.7, 1.5
 #: Members of a cluster in the mean, at least, where no name speaks.
 MEMBERS = 6
-#: Where names speak the sample is too small for a count that leaves fewer. From this share of what
-#: a sample can hold on the count is made in so many regions of so many rows in the mean.
-MEMBERS_NAMED, TOO_MANY = 4, 0.95
+#: From this share of the finest cut on the sample is too small, without names and with them; then
+#: the count is made in so many regions of so many rows in the mean.
+TOO_MANY, TOO_MANY_NAMED = 0.95, 0.7
 REGIONS, REGION_ROWS = 4, 1500
 #: Near rises by so much above its null where geometry says nothing, and where it has all to say.
 SILENT, CLEAR = 0.04, 0.08
@@ -70,8 +70,10 @@ def take_census(rows: np.ndarray, texts: Texts, rng: np.random.Generator) -> Cen
     """Count on (a sample of) the rows of the reservoir; region by region where there are so many
     categories that a sample has but a few rows of each."""
     found = _on_sample(rows, texts, rng)
-    members = MEMBERS if len(texts.anchors) < 2 else MEMBERS_NAMED
-    if len(rows) <= SAMPLES or found.total * members < TOO_MANY * SAMPLES:
+    if len(rows) <= SAMPLES or found.curve is None:
+        return found
+    most = TOO_MANY if len(texts.anchors) < 2 else TOO_MANY_NAMED
+    if found.total < most * found.curve.clusters.max():
         return found
     return _by_region(rows, texts, rng)
 
