@@ -74,7 +74,7 @@ def _tree(place: int, sample: Sample) -> Iterator[np.ndarray]:
 
 
 def _by_smoothed_rows(
-    sample: Sample, n_known: int, restarts: int, rng: np.random.Generator
+    sample: Sample, n_known: int, restarts: int, rng: np.random.Generator, few: bool = False
 ) -> np.ndarray:
     known, sure, bonus, expected = sample.known, sample.sure, sample.bonus, sample.expected
     return from_seeds(sample.mapped, known, sure, bonus, n_known, expected, restarts, rng).labels

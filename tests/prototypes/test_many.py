@@ -13,8 +13,8 @@ from tests.prototypes.worlds import world
 from ttgcd.discovery import CategoryDiscovery
 from ttgcd.prototypes import census, many, neighbourhood
 from ttgcd.prototypes.calibration import Standard, unit
-from ttgcd.prototypes.census import take_census
 from ttgcd.prototypes.cells import nearest_in_cells
+from ttgcd.prototypes.census import take_census
 from ttgcd.prototypes.lineage import Lineage, _certain, _matched
 from ttgcd.prototypes.many import spread_in_batches
 from ttgcd.prototypes.neighbourhood import nearest
@@ -34,7 +34,7 @@ def _blobs(classes: int, each: int, d: int = 48, seed: int = 0) -> tuple[np.ndar
 
 @pytest.fixture
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From 31 categories on it is many; blocks of a few rows; neighbours are looked for in cells."""
+    """From 31 categories on it is many; small blocks; neighbours are looked for in cells."""
     for name, value in (("MANY", 30), ("WHOLE", 2**12), ("BLOCK", 2**10)):
         monkeypatch.setattr(many, name, value)
     monkeypatch.setattr(neighbourhood, "EXACT", 500)
