@@ -197,6 +197,6 @@ INGREDIENTS: dict[str, Ingredient] = {
     "how far geometry may speak (fully)": _counted(*_GEOMETRY_SPEAKS),
     "names": _counted((census._Names, "agree", _no_agreement)),
     "words": Ingredient(((census._Speakers, "quality", _flat),), ("counted+words",)),
-    "thinning": _counted((census, "SAME", 2.0), nameless=True),
+    "thinning": _counted((census, "SAME", (2.0,)), nameless=True),
     "nulls": _counted((census, "NULL", 0.0), (census, "NEAR_NULL_ALONE", 0.0), nameless=True),
 }

@@ -180,7 +180,10 @@ def test_a_device_that_is_not_there_is_refused_in_one_short_line(photos, tmp_pat
         assert len(said) < 150
 
 
-def test_users_of_the_command_read_of_options_in_the_report_too(photos, tmp_path) -> None:
+def test_users_of_the_command_read_of_options_in_the_report_too(
+    photos, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr("ttgcd.prototypes.scout_stream.CLEAR", 0.0)  # no count is believed
     given = [str(photos), "--known", "umbrella,cat", "--model", "mini", "--quiet"]
     assert main(["discover", *given, "--out", str(tmp_path / "out")]) == 0
     notes = json.loads((tmp_path / "out" / "run.json").read_text())["notes"]

@@ -8,7 +8,7 @@ import pytest
 from tests.prototypes.worlds import world
 from ttgcd.prototypes import census as module
 from ttgcd.prototypes.calibration import Geometry, unit
-from ttgcd.prototypes.census import SAME, leaders, numbers, take_census
+from ttgcd.prototypes.census import MEMBERS, different, leaders, numbers, take_census
 from ttgcd.prototypes.text_evidence import Texts
 
 
@@ -38,7 +38,7 @@ def test_what_is_nearly_the_same_counts_once():
     rows, _, texts = world(5, 5)
     rng = np.random.default_rng(0)
     frames = unit(np.repeat(rows, 6, axis=0) + 0.02 * rng.normal(size=(6 * len(rows), 48)))
-    places = leaders(Geometry.of(frames)(frames))
+    places = different(Geometry.of(frames)(frames), 5)
     assert len(rows) * 0.9 <= len(places) <= len(rows) * 1.1
     census = take_census(frames, texts, np.random.default_rng(0))
     assert abs(census.total - 10) <= 2
@@ -46,11 +46,23 @@ def test_what_is_nearly_the_same_counts_once():
 
 def test_leaders_are_those_of_a_look_at_all_pairs():
     rows = unit(np.random.default_rng(0).normal(size=(200, 4)))
+    for same in (0.3, 0.7):
+        _check(rows, same)
+
+
+def _check(rows: np.ndarray, same: float) -> None:
     wanted: list[int] = []
     for place, row in enumerate(rows):
-        if all(float(row @ rows[leader]) <= SAME for leader in wanted):
+        if all(float(row @ rows[leader]) <= same for leader in wanted):
             wanted.append(place)
-    assert leaders(rows).tolist() == wanted
+    assert leaders(rows, same).tolist() == wanted
+
+
+def test_narrow_classes_are_not_taken_for_copies():
+    rows, _, texts = world(10, 10, each=10, noise=0.3)
+    assert len(leaders(Geometry.of(rows)(rows), 0.7)) < MEMBERS * 10
+    assert len(different(Geometry.of(rows)(rows), 10)) >= MEMBERS * 10
+    assert abs(take_census(rows, texts, np.random.default_rng(0)).total - 20) <= 3
 
 
 def test_no_sample_to_speak_of_gives_no_novel_category():

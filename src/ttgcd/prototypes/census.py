@@ -36,12 +36,14 @@ from ttgcd.prototypes.trust import reliability, turned
 
 SAMPLES = 2500
 RATIO = 1.1  # of the numbers of clusters tried
-#: A row nearer than this cosine to one before it is counted with that: frames of a film, copies.
-SAME = 0.7
-#: How much of the null's silhouette is taken off: from apart, and from near where no name speaks.
-NULL, NEAR_NULL_ALONE = 0.7, 1.5
 #: Members of a cluster in the mean, at least, where no name speaks.
 MEMBERS = 6
+#: A row nearer than this cosine to one before it is counted with that: frames of a film, copies.
+#: Where this leaves fewer than ``MEMBERS`` rows a known class, classes are as narrow as that, and
+#: the next cosine is asked for.
+SAME = (0.7, 0.8, 0.9, 0.95)
+#: How much of the null's silhouette is taken off: from apart, and from near where no name speaks.
+NULL, NEAR_NULL_ALONE = 0.7, 1.5
 #: From this share of the finest cut on the sample is too small, without names and with them; then
 #: the count is made in so many regions of so many rows in the mean.
 TOO_MANY, TOO_MANY_NAMED = 0.95, 0.7
@@ -102,7 +104,7 @@ def _on_sample(rows: np.ndarray, texts: Texts, rng: np.random.Generator) -> Cens
     if len(rows) > SAMPLES:
         some = rows[np.sort(rng.choice(len(rows), SAMPLES, replace=False))]
     if len(some):
-        some = some[leaders(Geometry.of(some)(some))]
+        some = some[different(Geometry.of(some)(some), n_known)]
     if len(some) < 4:
         return Census(least, least, least)
     cuts = _Cuts.of(some, texts, rng)
@@ -116,13 +118,22 @@ def _on_sample(rows: np.ndarray, texts: Texts, rng: np.random.Generator) -> Cens
     return Census(max(least, total), max(least, low), max(least, high), curve)
 
 
-def leaders(mapped: np.ndarray) -> np.ndarray:
-    """Places of the rows that are not nearly the same as a leader before them."""
+def different(mapped: np.ndarray, n_known: int) -> np.ndarray:
+    """Places of the rows that are left when what is nearly the same counts once."""
+    for same in SAME:
+        places = leaders(mapped, same)
+        if len(places) >= MEMBERS * n_known:
+            break
+    return places
+
+
+def leaders(mapped: np.ndarray, same: float) -> np.ndarray:
+    """Places of the rows that are not nearer than a cosine to a leader before them."""
     left, out = np.ones(len(mapped), bool), []
     for place in range(len(mapped)):
         if left[place]:
             out.append(place)
-            left &= mapped @ mapped[place] <= SAME
+            left &= mapped @ mapped[place] <= same
     return np.array(out, np.int64)
 
 

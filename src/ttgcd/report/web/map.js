@@ -136,7 +136,7 @@ function point(event) {
 
 function startMap() {
   if (data.points.length === 0) { for (const id of ["map-tools", "map-frame", "map-legend"]) $(id).hidden = true; return; }
-  document.querySelector(".toggle").hidden = !anyKnown; // without two kinds there is one way to colour
+  document.querySelector("#map-tools .toggle").hidden = !anyKnown; // without two kinds there is one way to colour
   $("highlight").addEventListener("change", (event) => highlight(event.target.value === "" ? null : Number(event.target.value)));
   for (const button of document.querySelectorAll("#map-tools .toggle button")) {
     button.addEventListener("click", () => {
