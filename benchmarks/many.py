@@ -136,7 +136,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         "python -m benchmarks.many", description=(__doc__ or "").split("\n\n")[0]
     )
@@ -149,7 +149,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("scout", "k-means"), help="one of the two")
     parser.add_argument("--out", type=Path, default=Path("results/many.jsonl"))
     parser.add_argument("--table", action="store_true", help="print what is in the file")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     if args.table:
         lines = args.out.read_text(encoding="utf-8").splitlines()
         print(table([json.loads(line) for line in lines]))
