@@ -158,3 +158,12 @@ def test_what_is_not_there_is_said(folder, capsys):
             main(arguments)
         assert stopped.value.code == 2
         assert said in capsys.readouterr().err
+
+
+def test_the_page_on_the_method_shows_what_was_measured(capsys):
+    root = Path(__file__).parent.parent.parent
+    assert main(["--table", "--out", str(root / "results" / "ablation.jsonl")]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    page = (root / "docs" / "discovery.md").read_text(encoding="utf-8")
+    shown = page.partition("<!-- measured -->")[2].partition("<!-- end of measured -->")[0]
+    assert [line for line in shown.splitlines() if line] == [line for line in printed if line]

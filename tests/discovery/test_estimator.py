@@ -79,3 +79,14 @@ def test_wrong_parameters_are_named(data, given) -> None:
     with pytest.raises(InputError, match="anchors"):
         CategoryDiscovery(anchors[:, :5]).fit(features)
     assert np.isfinite(features).all()
+
+
+@pytest.mark.parametrize(
+    "names, why", [(0, "no number of groups stands out"), (6, "the known names fit .* too little")]
+)
+def test_a_count_that_is_not_to_be_believed_is_called_a_guess(names: int, why: str) -> None:
+    """Rows without any groups, and names that mean nothing."""
+    rng = np.random.default_rng(1)
+    rows, anchors = rng.normal(size=(600, 128)), rng.normal(size=(names, 128))
+    with pytest.warns(UserWarning, match=f"^{why}.*is a guess, between"):
+        CategoryDiscovery(anchors if names else None, random_state=0).fit(rows)

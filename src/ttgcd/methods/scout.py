@@ -26,7 +26,7 @@ from ttgcd.prototypes.curve import Curve
 from ttgcd.prototypes.many import blocks
 from ttgcd.prototypes.partition import centres_of
 from ttgcd.prototypes.refit import Restarts
-from ttgcd.prototypes.scout_stream import Schedule
+from ttgcd.prototypes.scout_stream import JUDGED, Schedule
 from ttgcd.prototypes.scout_stream import Scout as Stream
 from ttgcd.prototypes.text_evidence import Texts
 from ttgcd.storage.state import State
@@ -203,9 +203,10 @@ class Scout(Method):
             )
         if stream.novel is None and stream.census is not None and not stream.judged:
             low, high = self.novel_range()
-            why = "the known names fit this stream too little to count its novel categories: "
-            if not self.task.n_known:
-                why = "there are no names to count groups by: "
+            reliability = stream.trust.reliability
+            why = f"no number of {'categories' if self.task.n_known else 'groups'} stands out: "
+            if reliability is not None and reliability < JUDGED:
+                why = "the known names fit this stream too little to count its novel categories: "
             warnings.warn(
                 f"{why}{stream.lineage.novel} is a guess, between {low} and {high}; give their "
                 "number with `novel=...` if you know it",
