@@ -1,10 +1,12 @@
-"""The default method without each of its ingredients, on the development streams.
+"""The default method without each of its ingredients, on packs of features.
 
-    python benchmarks/ablation.py run --features FOLDER
-    python benchmarks/ablation.py table
+    python -m benchmarks.ablation FOLDER... --out results/ablation.jsonl
+    python -m benchmarks.ablation FOLDER... --without "Ward tree,nulls" --only "whurs19*"
+    python -m benchmarks.ablation --table --out results/ablation.jsonl [--page PAGE.md]
 
-FOLDER holds what ``benchmarks/discovery.py run`` encoded. L is given. Rows that are in the file
-already are not measured again.
+What clusters is left out with L given, what counts with L unknown; with a vocabulary where a pack
+has one, and without. Rows that are in the file already are not measured again; small tasks come
+first, each without everything in turn, so that a run that was stopped can be read.
 """
 
 from __future__ import annotations
@@ -13,157 +15,188 @@ import argparse
 import json
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
+from fnmatch import fnmatch
+from functools import lru_cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
-from arrangements import Job
-from discovery import DEVELOPMENT, measure, read
 
-from ttgcd.prototypes import partition, refit, scout_stream
-from ttgcd.prototypes.calibration import Geometry, Standard
-from ttgcd.prototypes.refit import Trust
-from ttgcd.prototypes.text_evidence import Bonus, Texts
+from benchmarks.ingredients import COUNTED, INGREDIENTS, TOLD, without
+from benchmarks.pack_arms import ARMS, measured
+from benchmarks.pack_tasks import TaskKey, draw, tasks_of
+from benchmarks.packs import read, write_into
+from benchmarks.remembered import forget, remembering
+from ttgcd.errors import InputError
 
-Patch = tuple[Any, str, Any]  # of this module or class, this name, to this value
-_STANDARD, _TEXTS = Standard.of, Texts.of
-
-
-def _same_for_all(rows: np.ndarray, texts: np.ndarray, chunk: int = 1024) -> Standard:
-    """Logits with one mean and one deviation for all texts."""
-    own = _STANDARD(rows, texts, chunk)
-    if not len(texts):
-        return own
-    same = np.ones_like(own.mean)
-    return Standard(texts, own.mean.mean() * same, own.deviation.mean() * same)
+Job = tuple[TaskKey, int, str, str]  # task, seed, what is left out, arm
+Row = dict[str, Any]
+Place = tuple[Any, ...]
 
 
-def _centred(rows: np.ndarray) -> Geometry:
-    return Geometry(rows.mean(axis=0), np.eye(rows.shape[1], dtype=np.float32))
+def jobs(args: argparse.Namespace) -> Iterator[Job]:
+    tasks = [t for t in tasks_of(args.folders) if any(fnmatch(str(t), p) for p in args.only)]
+    if not tasks:
+        raise InputError(f"no task matches --only {','.join(args.only)}")
+    for seed in args.seeds:
+        size = {task: len(draw(task, seed).labels) for task in tasks}
+        for task in sorted(tasks, key=lambda task: size[task]):
+            for left_out in args.without:
+                for arm in _arms(task, seed, left_out):
+                    yield task, seed, left_out, arm
 
 
-def _no_words(anchors: np.ndarray, words: np.ndarray | None, scale: float) -> Texts:
-    return _TEXTS(anchors, None, scale)
+def _arms(task: TaskKey, seed: int, left_out: str) -> list[str]:
+    """Without names there is nothing that a vocabulary is told by."""
+    ingredient = INGREDIENTS[left_out]
+    if not task.known:
+        return ["counted"] if ingredient.nameless else []
+    words = draw(task, seed).words is not None
+    return [arm for arm in ingredient.arms if words or not ARMS[arm].words]
 
 
-def _full_trust(*_: Any) -> Trust:
-    return Trust(1.0, refit.TEXT_SHARE, 1.0)
+def measure(job: Job) -> Row:
+    task, seed, left_out, arm = job
+    _at(task, seed)
+    trust = not INGREDIENTS[left_out].trusts
+    with remembering(trust, arm in COUNTED), without(left_out):
+        row = {**_key(job), **measured(draw(task, seed), arm, seed)}
+    del row["seconds"], row["cpu_seconds"]  # what is remembered takes none
+    return row
 
 
-def _names_alone(*_: Any) -> Trust:
-    return Trust(1.0, 0.0, 1.0)
+@lru_cache(maxsize=1)
+def _at(task: TaskKey, seed: int) -> None:
+    """Called for every measurement, run when the task is another."""
+    forget()
 
 
-def _as_it_is(rows: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
-    return rows
+def _key(job: Job) -> Row:
+    task, seed, left_out, arm = job
+    key = {"pack": task.pack, "known": task.known, "novel": task.novel, "seed": seed, "arm": arm}
+    return {"left_out": left_out, **key}
 
 
-def _seeds_alone(rows: np.ndarray, mapped: np.ndarray, texts: Texts, *rest: Any) -> Any:
-    """Spread seeds in the place of words that explain most."""
-    known, keep, bonus, expected, rng = rest
-    return partition.from_seeds(mapped, known, keep, bonus, len(texts.anchors), expected, 1, rng)
-
-
-def _silent(known: Bonus, *_: Any) -> Bonus:
-    """Novel categories have words, and no bonus from them."""
-    return known
-
-
-_NEVER = 1e9
-_NO_SHARE: Patch = (refit, "TEXT_SHARE", 1e-9)
-_NO_START: Patch = (refit, "from_words", _seeds_alone)
-_NO_WORDS: Patch = (Texts, "of", staticmethod(_no_words))
-_NO_SMOOTHING: list[Patch] = [(partition, "smooth", _as_it_is), (refit, "smooth", _as_it_is)]
-_ONE: dict[str, float] = {"restarts": 1, "fresh_restarts": 1}
-#: What is left out: by changes in the code, and by options of the method.
-WITHOUT: dict[str, list[Patch]] = {
-    "nothing": [],
-    "all texts, but for where the known begin": [(refit, "WEIGHT", 0.0), _NO_SHARE, _NO_START],
-    "bonus of names and words": [(refit, "WEIGHT", 0.0)],
-    "bonus of the novel by words": [(refit, "word_bonus", _silent)],
-    "vocabulary": [_NO_WORDS],
-    "starts at words": [_NO_START],
-    "words in the features": [_NO_SHARE],
-    "half whitening (centred only)": [(Geometry, "of", staticmethod(_centred))],
-    "standardised logits": [(Standard, "of", staticmethod(_same_for_all))],
-    "measured trust (full instead)": [(refit, "_measure", _full_trust)],
-    "weight of samples by their texts": [(partition, "SHARPNESS", 0.0)],
-    "smoothing": _NO_SMOOTHING,
-    "several restarts (one)": [],
-    "fresh starts after the first fit": [
-        (scout_stream, "_MARGIN", _NEVER),
-        (scout_stream, "_LAST_MARGIN", _NEVER),
-    ],
-    "refits within the stream": [],
-    "vocabulary; measured trust (full instead)": [_NO_WORDS, (refit, "_measure", _names_alone)],
-    "vocabulary; smoothing": [_NO_WORDS, *_NO_SMOOTHING],
-    "vocabulary; several restarts (one)": [_NO_WORDS],
-}
-OPTIONS: dict[str, dict[str, float]] = {
-    "several restarts (one)": _ONE,
-    "vocabulary; several restarts (one)": _ONE,
-    "refits within the stream": {"growth": _NEVER},
-}
-
-
-def jobs(args: argparse.Namespace) -> Iterator[tuple[str, Job]]:
-    for seed in range(args.seeds):
-        for left_out in args.without:
-            for benchmark, streams in DEVELOPMENT.items():
-                for stream in streams:
-                    yield left_out, Job("shuffled", benchmark, stream, "scout", seed)
-
-
-def measured(folder: Path, left_out: str, job: Job) -> dict[str, Any]:
-    with ExitStack() as stack:
-        for owner, name, value in WITHOUT[left_out]:
-            stack.enter_context(patch.object(owner, name, value))
-        return {"left_out": left_out, **measure(folder, job, OPTIONS.get(left_out))}
+def _place(row: Row) -> Place:
+    return tuple(row[part] for part in ("pack", "known", "novel", "seed", "arm", "left_out"))
 
 
 def run(args: argparse.Namespace) -> None:
-    done = {(row["left_out"], row["stream"], row["seed"]) for row in read(args.out)}
-    todo = [(what, job) for what, job in jobs(args) if (what, job.stream, job.seed) not in done]
-    print(f"{len(todo)} to measure, {len(done)} done", flush=True)
-    with ProcessPoolExecutor(args.jobs) as pool, args.out.open("a") as file:
-        whats, which = [what for what, _ in todo], [job for _, job in todo]
-        for row in pool.map(measured, [args.features] * len(todo), whats, which):
+    done = {_place(row) for row in read(args.out)}
+    todo = [job for job in jobs(args) if _place(_key(job)) not in done]
+    print(f"{len(todo)} to measure, {len(done)} in {args.out}", flush=True)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    with args.out.open("a", encoding="utf-8") as file:
+        for number, row in enumerate(_measured(todo, args.jobs), 1):
             file.write(json.dumps(row) + "\n")
             file.flush()
+            task = f"{row['pack']}:{row['known']}+{row['novel']}"
+            print(
+                f"{number}/{len(todo)} {task} {row['arm']} without {row['left_out']}: "
+                f"{row['accuracy'][0]:.1f}",
+                flush=True,
+            )
 
 
-def table(args: argparse.Namespace) -> None:
-    rows = read(args.out)
-    print("| left out | IconShift, arrival / final | CIFAR-10-C | all six | change |")
-    print("|---|---:|---:|---:|---:|")
-    whole = None
-    for left_out in WITHOUT:
-        mine = [row for row in rows if row["left_out"] == left_out]
-        if not mine:
+def _measured(todo: list[Job], processes: int) -> Iterator[Row]:
+    if processes == 1:
+        yield from map(measure, todo)
+        return
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        yield from pool.map(measure, todo)
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def tables(rows: list[Row]) -> Iterator[str]:
+    """Mean All by what is left out, and the change, on the tasks that both have."""
+    by: dict[tuple[str, str], dict[Place, Row]] = {}
+    for row in rows:
+        arm = row["arm"] if row["known"] else "no names"
+        task = tuple(row[part] for part in ("pack", "known", "novel", "seed"))
+        by.setdefault((row["left_out"], arm), {})[task] = row
+    groups = {"L given": TOLD, "L unknown": (*COUNTED, "no names")}
+    for title, arms in groups.items():
+        left_out = [what for what in INGREDIENTS if any((what, arm) in by for arm in arms)]
+        if title == "L unknown":
+            left_out = [w for w in left_out if set(INGREDIENTS[w].arms) & set(COUNTED)]
+        if not left_out:
             continue
-        cells = []
-        for names in (*((name,) for name in DEVELOPMENT), tuple(DEVELOPMENT)):
-            some = [row for row in mine if row["benchmark"] in names]
-            mean = [np.mean([row[when][0] for row in some]) for when in ("arrival", "final")]
-            cells.append(f"{mean[0]:.1f} / {mean[1]:.1f}")
-        whole = whole if whole is not None else mean
-        change = f"{mean[0] - whole[0]:+.1f} / {mean[1] - whole[1]:+.1f}"
-        print(f"| {left_out} | " + " | ".join(cells) + f" | {change} |")
+        heads = [_head(arm, by.get(("nothing", arm), {})) for arm in arms]
+        yield from ("", f"#### Left out, {title}: mean All (change)", "")
+        yield f"| left out | {' | '.join(heads)} |"
+        yield "|---|" + "---:|" * len(arms)
+        for what in left_out:
+            cells = [_cell(by.get((what, a), {}), by.get(("nothing", a), {})) for a in arms]
+            yield f"| {what} | {' | '.join(cells)} |"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("action", choices=("run", "table"))
-    parser.add_argument("--features", type=Path, default=Path("features"))
-    parser.add_argument("--out", type=Path, default=Path("results/ablation.jsonl"))
-    parser.add_argument("--without", type=lambda s: s.split("+"), default=list(WITHOUT))
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--jobs", type=int, default=2)
-    args = parser.parse_args()
-    run(args) if args.action == "run" else table(args)
+def _head(arm: str, whole: dict[Place, Row]) -> str:
+    title = {"told+words": "words", "told": "no words"}.get(arm)
+    title = title or {"counted+words": "words", "counted": "no words"}.get(arm, arm)
+    return f"{title}, {len(whole)} tasks"
+
+
+def _cell(mine: dict[Place, Row], whole: dict[Place, Row]) -> str:
+    """Mean All and its change; where L is unknown, by which factor the count is wrong, too."""
+    both = [task for task in mine if task in whole]
+    if not both:
+        return ""
+    now, before = (np.mean([r[t]["accuracy"][0] for t in both]) for r in (mine, whole))
+    cell = f"{now:.1f} ({now - before:+.1f})" if mine is not whole else f"{now:.1f}"
+    if "range" in mine[both[0]]:
+        cell += f", {np.exp(np.mean([_wrong(mine[t]) for t in both])):.2f}"
+    return cell + (f", {len(both)} of {len(whole)} tasks" if len(both) < len(whole) else "")
+
+
+def _wrong(row: Row) -> float:
+    """|log| of categories found, known ones included, by those that there are."""
+    return abs(float(np.log((row["known"] + row["found"]) / (row["known"] + row["novel"]))))
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+def _names(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks.ablation", description=(__doc__ or "").split("\n\n")[0]
+    )
+    parser.add_argument("folders", nargs="*", type=Path, help="folders of packs")
+    parser.add_argument("--out", type=Path, default=Path("ablation.jsonl"), help="rows, appended")
+    parser.add_argument("--only", type=_names, default=["*"], help="tasks, as 'food101*,*:0+*'")
+    parser.add_argument(
+        "--without", type=_names, default=list(INGREDIENTS), help=", ".join(INGREDIENTS)
+    )
+    parser.add_argument("--seeds", type=lambda s: [int(x) for x in _names(s)], default=[0])
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--table", action="store_true", help="measure nothing, print the tables")
+    parser.add_argument("--page", type=Path, help="Markdown page to write the tables into")
+    args = parser.parse_args(argv)
+    if unknown := [what for what in args.without if what not in INGREDIENTS]:
+        parser.error(f"no such ingredient: {unknown[0]}; there are {', '.join(INGREDIENTS)}")
+    if args.jobs < 1:
+        parser.error(f"--jobs must be at least 1, got {args.jobs}")
+    try:
+        if not args.table:
+            if not args.folders:
+                parser.error("give a folder of packs, or --table")
+            run(args)
+        lines = list(tables(read(args.out)))
+        if not lines:
+            raise InputError(f"{args.out} has no row to show")
+        print("\n".join(lines))
+        if args.page is not None:
+            write_into(args.page, lines)
+    except InputError as error:
+        parser.exit(2, f"{parser.prog}: error: {error}\n")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

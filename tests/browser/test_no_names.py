@@ -41,7 +41,7 @@ def test_the_report_shows_groups_and_one_gets_its_name(show: Callable[..., Any],
     headings = page.locator("h2:visible").all_inner_texts()
     assert headings[0].split() == ["Groups", "3"] and "Known classes" not in " ".join(headings)
     expect(page.locator("#map-canvas")).to_be_visible()
-    expect(page.locator(".toggle")).to_be_hidden()  # all points are of one kind
+    expect(page.locator("#map-tools .toggle")).to_be_hidden()  # all points are of one kind
     expect(page.locator("#map-legend li")).to_have_count(3)
     expect(page.locator("#map-legend circle")).to_have_count(3)
     expect(page.locator("#share-chart")).to_be_hidden()

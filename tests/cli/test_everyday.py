@@ -85,9 +85,11 @@ def test_assign_tells_how_far_it_is_and_quiet_does_not(found, photos, capsys) ->
 def test_estimate_tells_how_far_reading_is_and_quiet_does_not(photos, capsys) -> None:
     given = ["estimate", str(photos), "--known", "umbrella,cat", "--model", "mini"]
     assert main(given) == 0
-    assert "encode: 16/16 images" in capsys.readouterr().err
-    assert main([*given, "--quiet"]) == 0
-    assert capsys.readouterr().err == ""
+    for by, phase in (("discover", "stream"), ("silhouette", "encode")):
+        assert main([*given, "--by", by]) == 0
+        assert f"{phase}: 16/16 images" in capsys.readouterr().err
+        assert main([*given, "--by", by, "--quiet"]) == 0
+        assert capsys.readouterr().err == ""
 
 
 def test_ctrl_c_is_answered_at_once(photos, tmp_path) -> None:

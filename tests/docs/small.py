@@ -51,7 +51,8 @@ def made_small(arguments: list[str]) -> list[str]:
             if "ray" in arguments:
                 words = [*words, "--workers", "1"]
         case ["estimate", *_]:
-            words = ["--warmup", "80", "--quiet"]
+            paper = ["--warmup", "80"] if "silhouette" in arguments else []
+            words = [*paper, "--quiet"]
         case ["bench", "run", experiment, *_]:
             return [*arguments, *_experiment(arguments, experiment)]
         case ["bench", "pack", *_]:

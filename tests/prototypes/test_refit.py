@@ -7,6 +7,7 @@ from tests.prototypes.worlds import world
 from ttgcd.evaluation import split_accuracy
 from ttgcd.prototypes.partition import Partition, centres_of
 from ttgcd.prototypes.refit import TEXT_SHARE, Judge, Restarts, fit, resized
+from ttgcd.prototypes.row_bonus import RowBonus
 from ttgcd.prototypes.spoken import Spoken
 from ttgcd.prototypes.text_evidence import Bonus, Texts
 
@@ -56,7 +57,7 @@ def test_without_words_and_without_novel_classes_a_fit_still_works():
 def test_missing_centres_begin_where_rows_are_not_explained():
     rows, true, _ = world(2, 2, noise=0.3)
     old = centres_of(rows[true < 3], true[true < 3], 3)
-    new = resized(rows, old, 2, np.zeros((len(rows), 2), np.float32), np.random.default_rng(0))
+    new = resized(rows, old, 2, RowBonus.nothing(rows, 4), 2, np.random.default_rng(0))
     assert np.array_equal(new[:3], old)
     nearest = int((rows @ new[3]).argmax())
     assert true[nearest] == 3
@@ -67,12 +68,12 @@ def test_the_centre_that_is_missed_least_goes_first():
     centres = centres_of(rows, true, 4)
     half = np.flatnonzero(true == 3)[:20]
     doubled = np.concatenate([centres, centres_of(rows[half], np.zeros(20, np.int64), 1)])
-    known = np.zeros((len(rows), 2), np.float32)
-    left = resized(rows, doubled, 2, known, np.random.default_rng(0))
+    none = RowBonus.nothing(rows, 4)
+    left = resized(rows, doubled, 2, none, 2, np.random.default_rng(0))
     assert len(left) == 4
     # One of the two centres of class 3 went; the others are as they were.
     assert np.array_equal(left[:3], centres[:3])
-    assert not len(resized(rows, doubled, 0, known, np.random.default_rng(0))) > 2
+    assert not len(resized(rows, doubled, 0, none, 2, np.random.default_rng(0))) > 2
 
 
 def test_a_partition_is_worth_its_silhouette_and_what_texts_bear_out():

@@ -9,12 +9,13 @@ from tests.prototypes.worlds import world
 from ttgcd.evaluation import split_accuracy
 from ttgcd.prototypes import starts as module
 from ttgcd.prototypes.calibration import Geometry
+from ttgcd.prototypes.row_bonus import RowBonus
 from ttgcd.prototypes.starts import Sample, known_first, starts
 from ttgcd.prototypes.text_evidence import Texts
 
 
 def _sample(rows: np.ndarray, texts: Texts, count: int, member: np.ndarray | None = None) -> Sample:
-    none = np.zeros((len(rows), count), np.float32)
+    none = RowBonus.nothing(rows, count)
     return Sample.of(rows, Geometry.of(rows)(rows), none, 0.0, texts, member)
 
 
@@ -84,3 +85,10 @@ def test_half_of_a_names_samples_are_sure_and_fewer_where_most_are_novel():
         mine = sample.known == name
         assert sample.sure[mine].sum() == np.ceil(0.2 * mine.sum())
         assert (true[sample.sure & mine] == name).mean() > 0.9
+
+
+def test_more_categories_than_rows_leave_novel_ones_their_share():
+    rows, _, texts = world(40, 8, each=1)
+    labels = list(starts(_sample(rows, texts, 48), texts, 2, False, np.random.default_rng(0)))
+    assert len(labels) == 1
+    assert len(set(labels[0][labels[0] >= 40])) >= 4

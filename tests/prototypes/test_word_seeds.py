@@ -6,6 +6,7 @@ from tests.prototypes.worlds import world
 from ttgcd.evaluation import split_accuracy
 from ttgcd.prototypes.calibration import Geometry, Standard
 from ttgcd.prototypes.neighbourhood import nearest
+from ttgcd.prototypes.row_bonus import RowBonus
 from ttgcd.prototypes.text_evidence import Texts, confident
 from ttgcd.prototypes.word_seeds import explaining, from_words
 
@@ -38,7 +39,7 @@ def _labels(rows: np.ndarray, texts: Texts, novel: int):
     mapped, logits = Geometry.of(rows)(rows), Standard.of(rows, texts.anchors)(rows)
     says = logits.argmax(axis=1)
     keep = confident(says, texts.gate(rows, logits), len(texts.anchors), 0.5)
-    none = np.zeros((len(rows), len(texts.anchors) + novel), np.float32)
+    none = RowBonus.nothing(rows, len(texts.anchors) + novel)
     return from_words(rows, mapped, texts, says, keep, none, 0.0, np.random.default_rng(0))
 
 

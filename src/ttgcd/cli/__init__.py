@@ -20,7 +20,7 @@ COMMANDS: dict[str, str] = {
     "look": "open the report of a run in a browser",
     "serve": "run a service with a live page: categories appear as images arrive",
     "send": "send the images of a folder to a service",
-    "estimate": "estimate the number of novel classes of a stream",
+    "estimate": "count the categories of a stream that have no name yet",
     "edit": "rename, merge, split, move, hide what a run found; undo",
     "export": "write a run's result for other tools: folders, CSV, Label Studio, ...",
     "evaluate": "score a run against a file of labels",

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ttgcd.cli.stream_options import (
+    add_known,
+    add_model_and_texts,
+    add_reading,
+    source_of,
+    stream_settings,
+)
 from ttgcd.errors import InputError
 from ttgcd.methods.registry import DEFAULT_PRESET, PRESETS
 
@@ -29,11 +35,6 @@ _THE_RUNS = (
 )
 
 
-def default_model() -> str:
-    """The environment may name another, so that it need not be given every time."""
-    return os.environ.get("TTGCD_MODEL") or "openai/clip-vit-base-patch16"
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
@@ -42,11 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ".parquet, .npy of images, or .npy of embeddings (with --known give --anchors), here or at "
         "an address (s3://bucket/photos); several are read one after the other",
     )
-    parser.add_argument(
-        "--known",
-        help="known class names: 'cat,dog' or @names.txt (one a line); without them everything is "
-        "grouped, and groups may get names later",
-    )
+    add_known(parser)
     parser.add_argument(
         "--from",
         dest="earlier",
@@ -59,38 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="number of novel categories (of groups without --known), or auto (default: auto)",
     )
     parser.add_argument("--out", default="ttgcd-out", help="output folder (default: ttgcd-out)")
-    parser.add_argument(
-        "--model",
-        default=default_model(),
-        help="hub id, local folder, or 'mini' for the small embedded one (default: $TTGCD_MODEL, "
-        "else openai/clip-vit-base-patch16)",
-    )
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ... (default: auto)")
-    parser.add_argument("--anchors", help=".npy of text embeddings, one row a known class")
-    parser.add_argument(
-        "--word-embeddings",
-        metavar="FILE",
-        help="with --anchors: .npy of text embeddings, one row a word of the vocabulary",
-    )
-    parser.add_argument(
-        "--logit-scale",
-        type=float,
-        metavar="X",
-        help="with --anchors: inverse temperature of the model's logits (default: 100, CLIP's)",
-    )
-    parser.add_argument(
-        "--template",
-        action="append",
-        metavar="TEXT",
-        help="prompt template with {} for the name; repeat to average several "
-        "(default: 'a photo of a {}.')",
-    )
-    parser.add_argument(
-        "--vocabulary",
-        metavar="@FILE|none",
-        help="words that novel categories may be: they help to group and are suggested as names "
-        "(default: 4,000 visible things)",
-    )
+    add_model_and_texts(parser)
     parser.add_argument(
         "--abstain",
         type=float,
@@ -161,23 +127,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="end it when an epoch lowers the loss by less than this (default: no)",
     )
-    stream = parser.add_argument_group("stream")
-    stream.add_argument("--batch-size", type=int, default=128)
-    stream.add_argument("--seed", type=int, default=0)
-    stream.add_argument(
-        "--in-order",
-        action="store_true",
-        help="read in the order given: for what is really a stream (default: an order drawn from "
-        "the seed, so that the first images are like the rest)",
-    )
-    stream.add_argument("--threads", type=int, help="compute threads (default: all cores)")
-    stream.add_argument(
-        "--precision",
-        choices=("fp32", "bf16", "int8"),
-        default="fp32",
-        help="int8 encodes two to three times as fast on a CPU, bf16 faster on a GPU, at a small "
-        "loss of accuracy (default: fp32)",
-    )
+    add_reading(parser)
     scale = parser.add_argument_group("scale")
     scale.add_argument(
         "--engine",
@@ -209,15 +159,8 @@ def run(args: argparse.Namespace) -> int:
     if args.earlier is not None:
         return _go_on(args)
     settings = Settings(
-        known=args.known,
+        **stream_settings(args),
         novel=args.novel,
-        model=args.model,
-        device=args.device,
-        templates=tuple(args.template) if args.template else ("a photo of a {}.",),
-        anchors=args.anchors,
-        word_embeddings=args.word_embeddings,
-        logit_scale=args.logit_scale,
-        vocabulary=args.vocabulary,
         labels=args.labels,
         abstain=args.abstain,
         level=args.level,
@@ -225,11 +168,6 @@ def run(args: argparse.Namespace) -> int:
         method=args.method,
         changes=_changes(args),
         realign=_stage_one(args) if args.realign else False,
-        batch_size=args.batch_size,
-        seed=args.seed,
-        shuffle=not args.in_order,
-        threads=args.threads,
-        precision=args.precision,
     )
     if args.print_config:
         print(json.dumps(settings.describe(), indent=2))
@@ -239,7 +177,7 @@ def run(args: argparse.Namespace) -> int:
     from ttgcd.discovery import run_discovery
 
     return _with_progress(
-        args, lambda **given: run_discovery(_source(args), settings, out=args.out, **given)
+        args, lambda **given: run_discovery(source_of(args), settings, out=args.out, **given)
     )
 
 
@@ -256,7 +194,7 @@ def _go_on(args: argparse.Namespace) -> int:
         args,
         lambda **given: go_on(
             args.earlier,
-            _source(args),
+            source_of(args),
             out=args.out,
             labels=args.labels,
             abstain=args.abstain,
@@ -291,10 +229,6 @@ def _largest_unnamed(found: Discovery) -> Category | None:
     """What the summary shows first."""
     novel = [c for c in found.categories if c.kind == "novel" and c.count]
     return max(novel, key=lambda c: c.count, default=None)
-
-
-def _source(args: argparse.Namespace) -> Any:
-    return args.source[0] if len(args.source) == 1 else args.source
 
 
 def _changes(args: argparse.Namespace) -> dict[str, Any]:

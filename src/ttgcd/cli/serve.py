@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ttgcd.cli.discover import default_model
+from ttgcd.cli.stream_options import default_model
 
 if TYPE_CHECKING:
     from ttgcd.service.house import House

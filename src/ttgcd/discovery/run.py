@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,6 +23,7 @@ from ttgcd.discovery.sanity import late_classes_of, sorted_by_folder
 from ttgcd.discovery.saved import SavedRun
 from ttgcd.discovery.settings import DEFAULT_MODEL, Settings
 from ttgcd.discovery.unknown_option import explained
+from ttgcd.discovery.warned import user_warnings
 from ttgcd.engines.folder import FolderRun, run_to_folder
 from ttgcd.engines.output import plain
 from ttgcd.engines.run_record import Clock
@@ -207,7 +205,7 @@ def run_discovery(
     opened = open_source(source)
     temporary = None if out is not None else tempfile.TemporaryDirectory(prefix="ttgcd-")
     folder = Path(temporary.name) / "run" if temporary is not None else Path(out or "")
-    with _warnings() as caught:
+    with user_warnings() as warned:
         inputs = (
             prepare(opened, settings) if earlier is None else _prepared(opened, settings, earlier)
         )
@@ -225,8 +223,7 @@ def run_discovery(
                 say(note)
 
         def finishing(run: FolderRun) -> None:
-            said = {str(w.message) for w in caught if issubclass(w.category, UserWarning)}
-            notes = inputs.notes + counted(run, bool(task.known)) + sorted(said)
+            notes = inputs.notes + counted(run, bool(task.known)) + warned()
             if earlier is None:
                 buffered = getattr(method, "warmup", 0)
                 notes += late_classes_of(run.out / "assignments.parquet", buffered, task.known)
@@ -298,17 +295,6 @@ def load(out: str | Path) -> Discovery:
     """The discovery in a folder: look at it, ``predict``, ``update``, ``save``."""
     SavedRun(out)  # a folder without a whole run is refused here, not at the first use
     return Discovery(Path(out))
-
-
-@contextmanager
-def _warnings() -> Iterator[list[warnings.WarningMessage]]:
-    """What methods warn of, for the notes; only the main thread may catch it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield []
-        return
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield caught
 
 
 def _prepared(source: Source, settings: Settings, earlier: SavedRun) -> Inputs:

@@ -23,6 +23,7 @@ from ttgcd.methods.zero_shot import text_says, zero_shot_rows
 from ttgcd.prototypes import lineage
 from ttgcd.prototypes.calibration import unit
 from ttgcd.prototypes.curve import Curve
+from ttgcd.prototypes.many import blocks
 from ttgcd.prototypes.partition import centres_of
 from ttgcd.prototypes.refit import Restarts
 from ttgcd.prototypes.scout_stream import Schedule
@@ -171,6 +172,11 @@ class Scout(Method):
         """Rows by the model; by the names alone as long as there is none."""
         if self._stream.model is None:
             return zero_shot_rows(self.task, start, features, final=False)
+        parts = blocks(len(features), len(self._stream.lineage.ids))
+        said = [self._answer_block(start + part.start, features[part]) for part in parts]
+        return Answer.concat(said, features) if said else Answer.empty()
+
+    def _answer_block(self, start: int, features: np.ndarray) -> Answer:
         _, margin = text_says(self.task, features)
         scores = self._stream.scores(features)
         best, n_known = scores.argmax(axis=1), self._stream.lineage.fixed
@@ -235,7 +241,7 @@ class Scout(Method):
         if stream.model is None:
             return np.zeros((count, self.task.anchors.shape[1]), np.float32)
         rows = stream.reservoir.rows
-        labels = stream.lineage.ids[stream.scores(rows).argmax(axis=1)]
+        labels = stream.lineage.ids[stream.model.labels(rows)]
         return centres_of(rows, labels, count)
 
     def categories(self) -> list[Category]:
@@ -296,8 +302,12 @@ def _lead(scores: np.ndarray) -> np.ndarray:
     can be said of how near an answer was to another."""
     if scores.shape[1] < 2:
         return np.zeros(len(scores), scores.dtype)
-    two = np.partition(scores, -2, axis=1)[:, -2:]
-    return two[:, 1] - two[:, 0]
+    places = scores.argmax(axis=1)[:, None]
+    best = np.take_along_axis(scores, places, 1)
+    np.put_along_axis(scores, places, -np.inf, 1)
+    lead: np.ndarray = best[:, 0] - scores.max(axis=1)
+    np.put_along_axis(scores, places, best, 1)
+    return lead
 
 
 def _events(said: list[lineage.Event]) -> tuple[Event, ...]:

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ttgcd.prototypes.calibration import Geometry, Standard, unit
+from ttgcd.prototypes.cells import regions
 from ttgcd.prototypes.curve import Curve, running_mean, scaled
 from ttgcd.prototypes.neighbourhood import among_near
 from ttgcd.prototypes.partition import centres_of
@@ -41,6 +42,10 @@ SAME = 0.7
 NULL, NEAR_NULL_ALONE = 0.7, 1.5
 #: Members of a cluster in the mean, at least, where no name speaks.
 MEMBERS = 6
+#: From this share of the finest cut on the sample is too small, without names and with them; then
+#: the count is made in so many regions of so many rows in the mean.
+TOO_MANY, TOO_MANY_NAMED = 0.95, 0.7
+REGIONS, REGION_ROWS = 4, 1500
 #: Near rises by so much above its null where geometry says nothing, and where it has all to say.
 SILENT, CLEAR = 0.04, 0.08
 #: Agreement above chance, of what chance leaves, from which on names count fully.
@@ -62,7 +67,35 @@ class Census:
 
 
 def take_census(rows: np.ndarray, texts: Texts, rng: np.random.Generator) -> Census:
-    """Count on (a sample of) the rows of the reservoir."""
+    """Count on (a sample of) the rows of the reservoir; region by region where there are so many
+    categories that a sample has but a few rows of each."""
+    found = _on_sample(rows, texts, rng)
+    if len(rows) <= SAMPLES or found.curve is None:
+        return found
+    most = TOO_MANY if len(texts.anchors) < 2 else TOO_MANY_NAMED
+    if found.total < most * found.curve.clusters.max():
+        return found
+    return _by_region(rows, texts, rng)
+
+
+def _by_region(rows: np.ndarray, texts: Texts, rng: np.random.Generator) -> Census:
+    """Count in some regions, in which all rows of a category are together, and scale up. Geometry
+    decides alone: there are few names in a region."""
+    none = Texts(texts.anchors[:0], texts.words[:0], texts.scale)
+    # The mean of a row and those next to it lies inside of its category, which so is in one region.
+    smoothed = among_near(Geometry.of(rows)(rows))
+    places = regions(smoothed, round(len(rows) / REGION_ROWS), rng)
+    places = [place for place in places if len(place) <= SAMPLES][:REGIONS]
+    counts = [_on_sample(rows[place], none, rng) for place in places]
+    share = len(rows) / sum(map(len, places))
+    low, total, high = (
+        max(1, len(texts.anchors), share * sum(getattr(count, what) for count in counts))
+        for what in ("low", "total", "high")
+    )
+    return Census(total, low, high)
+
+
+def _on_sample(rows: np.ndarray, texts: Texts, rng: np.random.Generator) -> Census:
     n_known = len(texts.anchors)
     least = max(1, n_known)
     some = rows

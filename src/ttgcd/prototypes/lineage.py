@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy.sparse as sparse
 
-from ttgcd.prototypes.partition import group_sums
+from ttgcd.prototypes.many import is_many
 
 
 @dataclass(frozen=True)
@@ -69,24 +70,21 @@ class Lineage:
         labelled now. Fixed columns stay. One Hungarian matching of the novel ones by shared
         samples; a column that shares nothing is born, an old one left over ends."""
         if old is None:  # the first fit
-            shared = np.zeros((count, len(self.ids)), np.float32)
-        else:
-            shared = group_sums(one_hot(old, len(self.ids)), new, count)
+            old = new = np.zeros(0, np.int64)
+        ones = np.ones(len(new), np.float32)
+        shared = sparse.csc_matrix((ones, (new, old)), shape=(count, len(self.ids)))
         k = self.fixed
         ids = np.concatenate([self.ids[:k], np.full(count - k, -1)])
         for one, other in _matched(shared[k:, k:]):
-            if shared[k + one, k + other] > 0:
-                ids[k + one] = self.ids[k + other]
+            ids[k + one] = self.ids[k + other]
         events: list[Event] = []
         for column in np.flatnonzero(ids < 0).tolist():
             ids[column] = self.next_id
             self.born_at[int(ids[column])] = seen
             events.append(Birth(int(ids[column]), seen))
-        for column in range(k, len(self.ids)):
+        for column in np.flatnonzero(~np.isin(self.ids, ids)).tolist():
             gone = int(self.ids[column])
-            if gone in ids:
-                continue
-            went = shared[:, column]
+            went = shared[:, [column]].toarray().ravel()
             most = int(went.argmax())
             into = int(ids[most]) if went[most] > 0.5 * went.sum() else None
             self.ended[gone], self.ended_at[gone] = into, seen
@@ -95,17 +93,54 @@ class Lineage:
         return events
 
 
-def one_hot(labels: np.ndarray, count: int) -> np.ndarray:
-    out = np.zeros((len(labels), count), np.float32)
-    out[np.arange(len(labels)), labels] = 1
-    return out
-
-
-def _matched(shared: np.ndarray) -> list[tuple[int, int]]:
-    """Rows and columns of the optimal matching."""
-    if not shared.size:
+def _matched(shared: sparse.csc_matrix) -> list[tuple[int, int]]:
+    """Rows and columns of the optimal matching, those that share anything."""
+    if not shared.nnz:
         return []
+    pairs = [] if not is_many(max(shared.shape)) else _certain(shared)
+    rows, columns = (np.arange(size) for size in shared.shape)
+    if pairs:
+        taken = np.array(pairs).T
+        rows, columns = (np.setdiff1d(n, at) for n, at in zip((rows, columns), taken, strict=True))
     from scipy.optimize import linear_sum_assignment  # a third of a second that few runs need
 
-    rows, columns = linear_sum_assignment(-shared)
-    return list(zip(rows.tolist(), columns.tolist(), strict=True))
+    left = shared[rows][:, columns].toarray()
+    for one, other in zip(*linear_sum_assignment(-left), strict=True):
+        if left[one, other] > 0:
+            pairs.append((int(rows[one]), int(columns[other])))
+    return pairs
+
+
+def _certain(shared: sparse.csc_matrix) -> list[tuple[int, int]]:
+    """Pairs that belong to an optimal matching: they share no less than the best other pair of the
+    one and the best other pair of the other do together. Again with what is left, while there are
+    any."""
+    pairs: dict[int, int] = {}
+    both = shared.tocoo()
+    one, other, value = both.row, both.col, both.data
+    while len(value):
+        beside = _best_beside(one, value) + _best_beside(other, value)
+        found = np.flatnonzero(value >= beside)
+        if not len(found):
+            break
+        # Of pairs that share alike, one has both.
+        found = found[np.unique(one[found], return_index=True)[1]]
+        found = found[np.unique(other[found], return_index=True)[1]]
+        pairs.update(zip(one[found].tolist(), other[found].tolist(), strict=True))
+        left = ~(np.isin(one, one[found]) | np.isin(other, other[found]))
+        one, other, value = one[left], other[left], value[left]
+    return list(pairs.items())
+
+
+def _best_beside(group: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """For every entry the best of the others of its group, 0 where it is alone."""
+    order = np.lexsort((-value, group))
+    _, first, inverse = np.unique(group[order], return_index=True, return_inverse=True)
+    second = np.zeros(len(value), value.dtype)
+    follows = np.flatnonzero(group[order][1:] == group[order][:-1])
+    second[follows] = value[order][follows + 1]
+    top = np.repeat(False, len(value))
+    top[first] = True
+    out = np.empty(len(value), value.dtype)
+    out[order] = np.where(top, second[first][inverse], value[order][first][inverse])
+    return out

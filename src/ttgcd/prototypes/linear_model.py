@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ttgcd.prototypes.calibration import Geometry, unit
+from ttgcd.prototypes.many import blocks
 from ttgcd.prototypes.text_evidence import Bonus, Texts
 
 
@@ -37,7 +38,16 @@ class LinearModel:
     bonus: Bonus
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
-        return self.space(rows) @ self.centres.T + self.bonus(rows)
+        scores = self.space(rows) @ self.centres.T
+        self.bonus.add_to(scores, rows)
+        return scores
+
+    def labels(self, rows: np.ndarray) -> np.ndarray:
+        """The column of the highest score of every row."""
+        out = np.empty(len(rows), np.int64)
+        for part in blocks(len(rows), len(self.centres)):
+            out[part] = self(rows[part]).argmax(axis=1)
+        return out
 
     def reordered(self, columns: np.ndarray) -> LinearModel:
         """The same scores in another order of the categories."""

@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sparse
 
 from ttgcd.prototypes.calibration import unit
+from ttgcd.prototypes.cells import nearest_in_cells
+from ttgcd.prototypes.many import WHOLE
 
 #: Nearest samples that a sample is linked to.
 NEAR = 10
@@ -17,21 +19,28 @@ AVERAGED = 8
 _SMALL = 256
 #: Directions of a larger one: so many more are looked for, in so many rounds of so many steps.
 _SPARE, _ROUNDS, _STEPS = 32, 12, 6
+#: Rows compared with all others at once, fewer where there are very many.
 _CHUNK = 2048
+#: The nearest of more rows are looked for in some cells only.
+EXACT = 20_000
 
 
-def nearest(rows: np.ndarray, count: int) -> np.ndarray:
-    """Places of the ``count`` nearest other rows of every row, the nearest first, (n, count); fewer
-    where there are not twice as many rows."""
+def nearest(rows: np.ndarray, count: int, of: np.ndarray | None = None) -> np.ndarray:
+    """Places of the ``count`` nearest other rows of every row, or of those at the places ``of``,
+    the nearest first, (n, count); fewer where there are not twice as many rows."""
     count = min(count, max(0, (len(rows) - 1) // 2))
-    out = np.empty((len(rows), count), np.int64)
-    for start in range(0, len(rows) if count else 0, _CHUNK):
-        near = rows[start : start + _CHUNK] @ rows.T
-        every = np.arange(len(near))
-        near[every, start + every] = -np.inf
+    if count and of is None and len(rows) > EXACT:
+        return nearest_in_cells(rows, count)
+    wanted = np.arange(len(rows)) if of is None else of
+    out = np.empty((len(wanted), count), np.int64)
+    size = max(1, min(_CHUNK, WHOLE // max(1, len(rows))))
+    for start in range(0, len(wanted) if count else 0, size):
+        mine = wanted[start : start + size]
+        near = (rows[start : start + size] if of is None else rows[mine]) @ rows.T
+        near[np.arange(len(near)), mine] = -np.inf
         places = np.argpartition(-near, count - 1, axis=1)[:, :count]
         order = np.argsort(-np.take_along_axis(near, places, 1), axis=1, kind="stable")
-        out[start : start + _CHUNK] = np.take_along_axis(places, order, 1)
+        out[start : start + size] = np.take_along_axis(places, order, 1)
     return out
 
 

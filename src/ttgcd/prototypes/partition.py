@@ -8,11 +8,15 @@ import numpy as np
 import scipy.sparse as sparse
 
 from ttgcd.prototypes.calibration import unit
+from ttgcd.prototypes.many import blocks, is_many, spread_in_batches
 from ttgcd.prototypes.neighbourhood import nearest
+from ttgcd.prototypes.row_bonus import RowBonus
 
 NEIGHBOURS = 3
 CANDIDATES = 8
 STEPS = 25
+#: One in so many rows may still move when many categories are clustered well enough.
+STILL = 1000
 #: How sharply a sample counts less for a centre that its text speaks against.
 SHARPNESS = 20.0
 
@@ -39,10 +43,22 @@ def centres_of(rows: np.ndarray, labels: np.ndarray, count: int) -> np.ndarray:
     return unit(group_sums(rows, labels, count))
 
 
+def assigned(
+    rows: np.ndarray, centres: np.ndarray, bonus: RowBonus
+) -> tuple[np.ndarray, np.ndarray]:
+    """The best category of every row by row . centre_c + bonus_c, and that score."""
+    labels, best = np.empty(len(rows), np.int64), np.empty(len(rows), np.float32)
+    for part in blocks(len(rows), len(centres)):
+        scores = rows[part] @ centres.T
+        bonus.add_to(scores, part)
+        labels[part], best[part] = scores.argmax(axis=1), scores.max(axis=1)
+    return labels, best
+
+
 def lloyd(
     rows: np.ndarray,
     centres: np.ndarray,
-    bonus: np.ndarray,
+    bonus: RowBonus,
     n_known: int,
     expected: float,
     steps: int = STEPS,
@@ -53,24 +69,29 @@ def lloyd(
     the word of the text hardly move it; ``expected`` is the bonus of a known class's usual member.
     """
     labels = None
+    still = len(rows) // STILL if is_many(len(centres)) else 0
     for _ in range(steps):
-        now = (rows @ centres.T + bonus).argmax(axis=1)
-        if labels is not None and np.array_equal(now, labels):
+        now, _ = assigned(rows, centres, bonus)
+        if labels is not None and np.count_nonzero(now != labels) <= still:
             break
         labels = now
-        mine = bonus[np.arange(len(now)), now] - expected * (now < n_known)
+        mine = bonus.of_labels(now) - expected * (now < n_known)
         weight = 1 / (1 + np.exp(-SHARPNESS * mine))
         sums = group_sums(rows * weight[:, None].astype(np.float32), now, len(centres))
         some = np.linalg.norm(sums, axis=1, keepdims=True) > 1e-6
         centres = np.where(some, unit(sums), centres).astype(np.float32)
-    scores = rows @ centres.T + bonus
-    return Partition(scores.argmax(axis=1), centres, float(scores.max(axis=1).mean()))
+    labels, best = assigned(rows, centres, bonus)
+    return Partition(labels, centres, float(best.mean()))
 
 
-def smooth(rows: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
-    """Each row with the mean of its nearest neighbours: seeds then lie inside of classes."""
-    near = nearest(rows, NEIGHBOURS) if near is None else near
-    return unit(rows + rows[near].mean(axis=1)) if near.shape[1] else rows
+def smooth(
+    rows: np.ndarray, near: np.ndarray | None = None, of: np.ndarray | None = None
+) -> np.ndarray:
+    """Each row, or those at the places ``of``, with the mean of its nearest neighbours: seeds then
+    lie inside of classes."""
+    near = nearest(rows, NEIGHBOURS, of) if near is None else near
+    these = rows if of is None else rows[of]
+    return unit(these + rows[near].mean(axis=1)) if near.shape[1] else these
 
 
 def spread_seeds(
@@ -78,6 +99,8 @@ def spread_seeds(
 ) -> np.ndarray:
     """Places of ``count`` rows chosen by greedy k-means++: each the best of eight drawn by how
     badly the rows are explained so far (``best``: score of the best centre that there is)."""
+    if is_many(count):
+        return spread_in_batches(rows, best, count, rng)
     best = np.minimum(best, 1)
     chosen = []
     for _ in range(count):
@@ -94,7 +117,7 @@ def from_seeds(
     rows: np.ndarray,
     known: np.ndarray,
     keep: np.ndarray,
-    bonus: np.ndarray,
+    bonus: RowBonus,
     n_known: int,
     expected: float,
     restarts: int,
@@ -103,10 +126,11 @@ def from_seeds(
 ) -> Partition:
     """The best of several partitions with known centres at the confident samples (``known`` are
     the names, ``keep`` the mask) and spread seeds for the others; found on smoothed rows first."""
-    count = bonus.shape[1]
+    count = bonus.count
+    restarts = 1 if is_many(count) else restarts
     smoothed = smooth(rows) if smoothed is None else smoothed
     named = centres_of(smoothed[keep], known[keep], n_known)
-    explained = (smoothed @ named.T + bonus[:, :n_known]).max(axis=1, initial=-1.0)
+    explained = (smoothed @ named.T + bonus.first(n_known)).max(axis=1, initial=-1.0)
     found: Partition | None = None
     for _ in range(restarts):
         seeds = spread_seeds(smoothed, explained, count - n_known, rng)

@@ -12,7 +12,9 @@ import numpy as np
 
 from ttgcd.prototypes.calibration import Geometry, Standard
 from ttgcd.prototypes.linear_model import LinearModel, Space
+from ttgcd.prototypes.many import MANY, blocks, is_many
 from ttgcd.prototypes.partition import centres_of, smooth, spread_seeds
+from ttgcd.prototypes.row_bonus import RowBonus
 from ttgcd.prototypes.silhouette import silhouette
 from ttgcd.prototypes.spoken import Listener, Spoken
 from ttgcd.prototypes.starts import Sample, starts
@@ -25,6 +27,8 @@ TEXT_SHARE = 0.05
 LEAD = 0.06
 #: Rows on which fresh starts are tried: at least so many, and so many a category.
 SAMPLE, SAMPLE_OF_EACH = 4096, 20
+#: The same of many categories, and for the measure of trust.
+SAMPLE_OF_MANY, TRUST_OF_MANY = 8, 4
 _SEEDS, _TRUST, _BIRTHS, _SAMPLE = range(4)  # purposes of random numbers
 
 
@@ -90,13 +94,13 @@ def fit(
     if before is not None:
         old = centres_of(mapped, before, n_known + old_novel)
         rng = np.random.default_rng((*seed, _BIRTHS))
-        found = listener.cluster(resized(mapped, old, novel, listener.added[:, :n_known], rng))
+        found = listener.cluster(resized(mapped, old, novel, listener.added, n_known, rng))
     if found is None or fresh:
         member = None
         if named and before is not None:
             mine = before[some]
             member = np.where((mine >= n_known - named) & (mine < n_known), mine, -1)
-        added = listener.added[some]
+        added = listener.added.at(some)
         sample = Sample.of(rows[some], mapped[some], added, listener.weight, texts, member)
         times = restarts.first if found is None else restarts.later
         rng = np.random.default_rng((*seed, _SEEDS))
@@ -130,7 +134,7 @@ class Judge:
     def best(self, tried: Iterator[np.ndarray], listener: Listener) -> Spoken:
         """What becomes of the best start. Starts were found in spaces in which neighbours are heard
         and are judged in the plain one, which they had no chance to fit."""
-        count = listener.added.shape[1]
+        count = listener.added.count
         best: Spoken | None = None
         most = 0.0
         for labels in tried:
@@ -149,7 +153,8 @@ def resized(
     mapped: np.ndarray,
     centres: np.ndarray,
     novel: int,
-    known_bonus: np.ndarray,
+    bonus: RowBonus,
+    n_known: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
     """The centres with as many novel ones as wanted.
@@ -157,10 +162,12 @@ def resized(
     New ones begin where the rows are explained worst. Those go whose members lose least by moving
     to their second best centre.
     """
-    n_known = known_bonus.shape[1]
+    known_bonus = bonus.first(n_known)
+    lacking = n_known + novel - len(centres)
+    if is_many(len(centres) + abs(lacking)):
+        return _many_resized(mapped, centres, lacking, known_bonus, rng)
     scores = mapped @ centres.T
     scores[:, :n_known] += known_bonus
-    lacking = n_known + novel - len(centres)
     if lacking > 0:
         seeds = spread_seeds(mapped, scores.max(axis=1), lacking, rng)
         return np.concatenate([centres, smooth(mapped)[seeds]])
@@ -177,6 +184,31 @@ def resized(
     return centres[alive]
 
 
+def _many_resized(
+    mapped: np.ndarray,
+    centres: np.ndarray,
+    lacking: int,
+    known_bonus: np.ndarray,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """The same of many categories: in blocks, and those that go are found at once."""
+    if not lacking:
+        return centres
+    n_known = known_bonus.shape[1]
+    best = np.empty((len(mapped), 3), np.float32)  # the best centre and the two best scores
+    for part in blocks(len(mapped), len(centres)):
+        scores = mapped[part] @ centres.T
+        scores[:, :n_known] += known_bonus[part]
+        best[part, 0] = scores.argmax(axis=1)
+        best[part, 1:] = np.partition(scores, -2, axis=1)[:, -2:]
+    if lacking > 0:
+        seeds = spread_seeds(mapped, best[:, 2], lacking, rng)
+        return np.concatenate([centres, smooth(mapped, of=seeds)])
+    loss = np.bincount(best[:, 0].astype(int), best[:, 2] - best[:, 1], len(centres))
+    loss[:n_known] = np.inf
+    return np.delete(centres, np.argsort(loss, kind="stable")[:-lacking], axis=0)
+
+
 def _measure(rows: np.ndarray, space: Space, novel: int, seed: tuple[int, ...]) -> Trust:
     """Trust in the texts, from clusters without them; where the words may have a share, the weight
     of the names is measured with it."""
@@ -185,6 +217,8 @@ def _measure(rows: np.ndarray, space: Space, novel: int, seed: tuple[int, ...]) 
         return Trust(0.0, 0.0, None)
     share = confident_share(len(texts.anchors) / (len(texts.anchors) + novel))
     seed = (*seed, _TRUST)
+    if is_many(count := len(texts.anchors) + novel):
+        rows = rows[: TRUST_OF_MANY * count]
     found: Agreement = agreement(rows, space(rows), texts, share, novel, seed)
     reliability = found.reliability
     if not len(texts.words):
@@ -199,7 +233,7 @@ def _measure(rows: np.ndarray, space: Space, novel: int, seed: tuple[int, ...]) 
 
 def _sample(available: int, count: int, seed: tuple[int, ...]) -> np.ndarray:
     """Places of the rows on which fresh starts are tried."""
-    wanted = max(SAMPLE, SAMPLE_OF_EACH * count)
+    wanted = max(SAMPLE, SAMPLE_OF_EACH * min(count, MANY), SAMPLE_OF_MANY * count)
     if available <= wanted:
         return np.arange(available)
     rng = np.random.default_rng((*seed, _SAMPLE))

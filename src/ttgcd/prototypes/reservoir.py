@@ -42,6 +42,13 @@ class Reservoir:
         self._waiting, self._count, self._worst = [], 0, None
         self._settle()
 
+    def grow(self, capacity: int) -> None:
+        """Keep more from now on. What was let go is gone, so the latest rows have more than their
+        share until the stream has grown as much as the capacity did."""
+        if capacity > self.capacity:
+            self._settle()
+            self.capacity, self._worst = capacity, None
+
     def add(self, rows: np.ndarray) -> None:
         """Take in the next rows of the stream."""
         if len(rows) == 0:

@@ -19,6 +19,7 @@ from ttgcd.prototypes.curve import Curve
 from ttgcd.prototypes.drift import CHANGED, Recent
 from ttgcd.prototypes.lineage import Event, Lineage
 from ttgcd.prototypes.linear_model import LinearModel
+from ttgcd.prototypes.many import ROWS_OF_EACH, is_many
 from ttgcd.prototypes.refit import Fitted, Restarts, Trust, fit
 from ttgcd.prototypes.reservoir import Reservoir
 from ttgcd.prototypes.text_evidence import Texts
@@ -35,6 +36,10 @@ _MARGIN, _LAST_MARGIN = 0.04, 0.0
 _SLOWER = 1.5
 #: A stream that has changed is refitted when it has grown by so much.
 _SOON = 1.1
+#: Fresh starts compete when the stream has grown so many times.
+_ANEW, _ANEW_OF_MANY = 2, 3
+#: Of many categories there are never more within the stream than one for so many rows.
+ROWS_AT_LEAST = 4
 _COUNT = 4  # purpose of random numbers; ``refit`` has the ones before
 
 
@@ -100,6 +105,8 @@ class Scout:
         self.texts, self.novel, self.seed, self.schedule = texts, novel, seed, schedule
         self._all_cores = all_cores
         self.reservoir = Reservoir(schedule.reservoir, seed)
+        if novel is not None:
+            self._make_room(len(texts.anchors) + novel)
         self.lineage = Lineage(len(texts.anchors))
         self.model: LinearModel | None = None
         self.trust = Trust(0.0, 0.0, 0.0)
@@ -138,14 +145,16 @@ class Scout:
         self._watch()
         if self.seen < self._growth() * self.last_fit:
             return []
-        return self.refit(self.seen >= 2 * self.last_fresh)
+        many = is_many(len(self.lineage.ids))
+        return self.refit(self.seen >= (_ANEW_OF_MANY if many else _ANEW) * self.last_fresh)
 
     def _growth(self) -> float:
         """The growth of the stream at which the next refit follows the last."""
         growth = self.schedule.growth
         if self.changed:
             return min(_SOON, growth)
-        return max(_SLOWER, growth) if self.last_fit >= self.schedule.reservoir else growth
+        slower = self.last_fit >= self.reservoir.capacity or is_many(len(self.lineage.ids))
+        return max(_SLOWER, growth) if slower else growth
 
     def _watch(self) -> None:
         """Notice when recent samples lie elsewhere; once for each time that they do."""
@@ -162,7 +171,7 @@ class Scout:
 
     def _refit(self, fresh: bool, last: bool) -> list[Event]:
         rows = self.reservoir.rows
-        before = None if self.model is None else self.model(rows).argmax(axis=1)
+        before = None if self.model is None else self.model.labels(rows)
         fitted: Fitted = fit(
             rows,
             self.texts,
@@ -184,6 +193,11 @@ class Scout:
         self.last_fit = self.seen
         self.last_fresh = self.seen if fresh else self.last_fresh
         return events
+
+    def _make_room(self, categories: int) -> None:
+        """Let the reservoir grow where there are many categories."""
+        if is_many(categories):
+            self.reservoir.grow(ROWS_OF_EACH * categories)
 
     def promote(self, named: Mapping[int, np.ndarray]) -> None:
         """Categories that got a name are known classes from here on, by text and looks: ids and
@@ -212,11 +226,15 @@ class Scout:
         Within the stream the number stays while it is about the same."""
         least = 0 if self.lineage.fixed else 1  # somewhere every sample must go
         if self.novel is not None:
-            return max(least, self.novel - self.lineage.named)
+            wanted = self.novel - self.lineage.named
+            if is_many(len(self.texts.anchors) + wanted) and not last:
+                wanted = min(wanted, len(rows) // ROWS_AT_LEAST - len(self.texts.anchors))
+            return max(least, wanted)
         if not anew:
             return self.lineage.novel
         rng = np.random.default_rng((self.seed, self.seen, _COUNT))
         self.census = take_census(rows, self.texts, rng)
+        self._make_room(round(self.census.total))
         n_known, now = len(self.texts.anchors), self.lineage.novel
         wanted = max(least, round(self.census.total) - n_known)
         steady = self.model is not None and not last
@@ -238,6 +256,7 @@ class Scout:
         census, trust, lineage = self.census, self.trust, self.lineage
         return {
             "seen": self.seen,
+            "capacity": self.reservoir.capacity,
             "last_fit": self.last_fit,
             "last_fresh": self.last_fresh,
             "trust": [trust.weight, trust.share, trust.reliability],
@@ -254,6 +273,7 @@ class Scout:
 
     def load(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
         """Go on from ``arrays`` and ``values``."""
+        self.reservoir.grow(int(values.get("capacity", self.schedule.reservoir)))
         self.reservoir.load(arrays["rows"], arrays["index"], int(values["seen"]))
         self.words = arrays["words"]
         self.recent.sums, self.recent.counts = arrays["recent.sums"], arrays["recent.counts"]

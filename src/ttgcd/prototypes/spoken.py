@@ -8,6 +8,7 @@ import numpy as np
 
 from ttgcd.prototypes.calibration import Standard
 from ttgcd.prototypes.partition import Partition, group_sums, lloyd
+from ttgcd.prototypes.row_bonus import RowBonus
 from ttgcd.prototypes.text_evidence import Bonus, best_words, known_bonus, word_bonus
 
 #: Rounds in which novel categories choose their words and are clustered again.
@@ -38,7 +39,7 @@ class Listener:
     novel: int
     weight: float
     bonus: Bonus  # that of the known names
-    added: np.ndarray  # the bonus of the rows
+    added: RowBonus
 
     @classmethod
     def of(
@@ -51,7 +52,7 @@ class Listener:
         weight: float,
     ) -> Listener:
         bonus = known_bonus(names, weight, novel)
-        return cls(rows, mapped, names, words, novel, weight, bonus, bonus(rows))
+        return cls(rows, mapped, names, words, novel, weight, bonus, RowBonus.of(rows, bonus))
 
     @property
     def n_known(self) -> int:
@@ -74,8 +75,8 @@ class Listener:
             means = group_sums(self.rows, found.labels, count) / size
             chosen = best_words(self.words, means[self.n_known :])
             bonus = word_bonus(self.bonus, self.words, chosen, self.rows, self.weight)
-            added = bonus(self.rows)
+            added = RowBonus.of(self.rows, bonus)
             found = lloyd(self.mapped, found.centres, added, self.n_known, self.weight, WORD_STEPS)
         novel = found.labels >= self.n_known
-        same = added[novel].argmax(axis=1) == found.labels[novel]
+        same = added.at(novel).agrees(found.labels[novel])
         return Spoken(found, bonus, chosen, float(same.mean()) if novel.any() else 0.0)

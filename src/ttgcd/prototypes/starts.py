@@ -13,8 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ttgcd.prototypes.calibration import Standard
+from ttgcd.prototypes.many import is_many
 from ttgcd.prototypes.neighbourhood import Neighbourhood
-from ttgcd.prototypes.partition import from_seeds
+from ttgcd.prototypes.partition import from_seeds, smooth
+from ttgcd.prototypes.row_bonus import RowBonus
 from ttgcd.prototypes.text_evidence import Texts, confident, confident_share
 from ttgcd.prototypes.word_seeds import from_words
 
@@ -22,12 +24,14 @@ from ttgcd.prototypes.word_seeds import from_words
 MOST_IN_A_TREE = 6000
 #: More categories are not looked for in the graph's directions: as many would be needed.
 MOST_IN_A_GRAPH = 1000
+#: With fewer samples a category neither a graph nor a tree has anything to say.
+FEW = 3
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows to cluster: as they are, ``mapped`` to the space, with the ``bonus`` of every category
-    (samples x categories), ``expected`` of a known class's usual member.
+    """Rows to cluster: as they are, ``mapped`` to the space, with the ``bonus`` of every category,
+    ``expected`` of a known class's usual member.
 
     ``known`` is the name that fits a row best, asked of the row and those next to it, and ``sure``
     the mask of those that are confidently of that class.
@@ -35,7 +39,7 @@ class Sample:
 
     rows: np.ndarray
     mapped: np.ndarray
-    bonus: np.ndarray
+    bonus: RowBonus
     expected: float
     graph: Neighbourhood
     known: np.ndarray
@@ -46,7 +50,7 @@ class Sample:
         cls,
         rows: np.ndarray,
         mapped: np.ndarray,
-        bonus: np.ndarray,
+        bonus: RowBonus,
         expected: float,
         texts: Texts,
         member: np.ndarray | None = None,
@@ -58,7 +62,7 @@ class Sample:
             calm = graph.calm(rows)
             logits = Standard.of(calm, texts.anchors)(calm)
             known = logits.argmax(axis=1)
-            share = confident_share(n_known / bonus.shape[1])
+            share = confident_share(n_known / bonus.count)
             sure = confident(known, texts.gate(calm, logits), n_known, share)
         if member is not None:
             sure &= ~np.isin(known, member[member >= 0])
@@ -68,7 +72,7 @@ class Sample:
     @property
     def count(self) -> int:
         """Categories, known ones included."""
-        return self.bonus.shape[1]
+        return self.bonus.count
 
 
 def starts(
@@ -76,19 +80,24 @@ def starts(
 ) -> Iterator[np.ndarray]:
     """Labels of the sample's rows, several times, the safest first; ``words`` may be asked where
     novel categories begin."""
-    yield by_graph(sample, len(texts.anchors), restarts, rng)
-    if words:
+    few = len(sample.rows) < FEW * sample.count
+    yield by_graph(sample, len(texts.anchors), restarts, rng, few)
+    if words and not is_many(sample.count):
         known, sure = sample.known, sample.sure
         bonus, expected = sample.bonus, sample.expected
         yield from_words(sample.rows, sample.mapped, texts, known, sure, bonus, expected, rng)
-    if len(sample.rows) <= MOST_IN_A_TREE:
+    if not few and len(sample.rows) <= MOST_IN_A_TREE:
         yield from by_trees(sample)
 
 
-def by_graph(sample: Sample, n_known: int, restarts: int, rng: np.random.Generator) -> np.ndarray:
-    """Labels from the leading directions of the graph: known centres at the confident samples,
-    spread seeds for the others."""
-    if sample.count > MOST_IN_A_GRAPH:
+def by_graph(
+    sample: Sample, n_known: int, restarts: int, rng: np.random.Generator, few: bool = False
+) -> np.ndarray:
+    """Labels from the leading directions of the graph, or from rows smoothed a little where they
+    are ``few``: known centres at the confident samples, spread seeds for the others."""
+    if few:
+        space = smooth(sample.mapped)
+    elif sample.count > MOST_IN_A_GRAPH:
         space = sample.graph.diffused(sample.mapped)
     else:
         space = sample.graph.directions(sample.count)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from ttgcd.prototypes.calibration import Standard, unit
+from ttgcd.prototypes.many import blocks, is_many, is_whole
 
 #: A word nearer to a known name than this says the same thing and is not used.
 SAME_WORD = 0.8
@@ -31,8 +33,34 @@ class Bonus:
     direction: np.ndarray  # (categories, d)
     constant: np.ndarray
 
+    @classmethod
+    def nothing(cls, categories: int, d: int) -> Bonus:
+        return cls(np.zeros((categories, d), np.float32), np.zeros(categories, np.float32))
+
+    @property
+    def count(self) -> int:
+        """Categories."""
+        return len(self.direction)
+
+    @cached_property
+    def spoken(self) -> int:
+        """The first categories, behind which no text speaks for any."""
+        some = (self.direction != 0).any(axis=1) | (self.constant != 0)
+        return int(np.flatnonzero(some).max(initial=-1)) + 1
+
+    def first(self, columns: int) -> Bonus:
+        """That of the first categories."""
+        return Bonus(self.direction[:columns], self.constant[:columns])
+
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         return rows @ self.direction.T + self.constant
+
+    def add_to(self, scores: np.ndarray, rows: np.ndarray) -> None:
+        """Add it to (rows x categories) in place; of many categories only where a text speaks."""
+        if is_many(self.count):
+            scores[:, : self.spoken] += self.first(self.spoken)(rows)
+        else:
+            scores += self(rows)
 
 
 @dataclass(frozen=True)
@@ -131,11 +159,23 @@ def word_bonus(
     direction, constant = known.direction.copy(), known.constant.copy()
     first = len(direction) - len(chosen)
     mean = (words.texts[chosen] / words.deviation[chosen][..., None]).mean(axis=1)
-    said = rows @ mean.T
-    deviation = said.std(axis=0) + 1e-6
+    middle, deviation = _moments(rows, mean)
+    deviation = deviation + 1e-6
     direction[first:] = weight * mean / deviation[:, None]
-    constant[first:] = -weight * (said.mean(axis=0) / deviation + OFFSET)
+    constant[first:] = -weight * (middle / deviation + OFFSET)
     return Bonus(direction, constant)
+
+
+def _moments(rows: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and deviation of the products with each direction."""
+    if is_whole(len(rows), len(directions)):
+        said = rows @ directions.T
+        return said.mean(axis=0), said.std(axis=0)
+    mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32) @ directions.T
+    square = np.zeros(len(directions))
+    for part in blocks(len(rows), len(directions)):
+        square += ((rows[part] @ directions.T - mean) ** 2).sum(axis=0, dtype=np.float64)
+    return mean, np.sqrt(square / len(rows)).astype(np.float32)
 
 
 def _log_sum_exp(logits: np.ndarray) -> np.ndarray:

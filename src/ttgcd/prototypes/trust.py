@@ -9,6 +9,7 @@ import numpy as np
 
 from ttgcd.prototypes.calibration import Standard
 from ttgcd.prototypes.partition import Partition, from_seeds, smooth
+from ttgcd.prototypes.row_bonus import RowBonus
 from ttgcd.prototypes.text_evidence import Texts, confident
 
 #: Agreement above chance at which the names are trusted fully.
@@ -80,7 +81,7 @@ def agreement(
         keep = confident(says, gate, len(anchors), share)
         ours = gate >= np.quantile(gate, novel / (len(anchors) + novel))
         rng = np.random.default_rng((*seed, turn))
-        none = np.zeros((len(rows), len(anchors) + novel), np.float32)
+        none = RowBonus.nothing(rows, len(anchors) + novel)
         clusters: Partition = from_seeds(
             mapped, says, keep, none, len(anchors), 0.0, 2, rng, smoothed
         )

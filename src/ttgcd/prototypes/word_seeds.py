@@ -20,6 +20,7 @@ from ttgcd.prototypes.partition import (
     smooth,
     spread_seeds,
 )
+from ttgcd.prototypes.row_bonus import RowBonus
 from ttgcd.prototypes.text_evidence import CONFIDENT, Texts, confident
 
 
@@ -51,7 +52,7 @@ def from_words(
     texts: Texts,
     known: np.ndarray,
     keep: np.ndarray,
-    bonus: np.ndarray,
+    bonus: RowBonus,
     expected: float,
     rng: np.random.Generator,
 ) -> np.ndarray:
@@ -61,7 +62,7 @@ def from_words(
     Texts are asked about the mean of a row and its nearest neighbours, which is calmer. Where words
     are too few, the rest are spread seeds.
     """
-    n_known, count = len(texts.anchors), bonus.shape[1]
+    n_known, count = len(texts.anchors), bonus.count
     near = nearest(mapped, NEIGHBOURS)
     smoothed = smooth(mapped, near)
     calm = (rows + rows[near].sum(axis=1)) / (1 + near.shape[1])
@@ -76,7 +77,7 @@ def from_words(
     some[:n_known] = True
     centres = centres[some]
     explained = smoothed @ centres.T
-    explained[:, :n_known] += bonus[:, :n_known]
+    explained[:, :n_known] += bonus.first(n_known)
     seeds = spread_seeds(smoothed, explained.max(axis=1), count - len(centres), rng)
     start = np.concatenate([centres, smoothed[seeds]])
     return lloyd(smoothed, start, bonus, n_known, expected).labels
