@@ -140,15 +140,22 @@ def _head(arm: str, whole: dict[Place, Row]) -> str:
 
 
 def _cell(mine: dict[Place, Row], whole: dict[Place, Row]) -> str:
-    """Mean All and its change; where L is unknown, by which factor the count is wrong, too."""
+    """Mean All, its change, and where L is unknown by which factor the count is wrong."""
     both = [task for task in mine if task in whole]
     if not both:
         return ""
-    now, before = (np.mean([r[t]["accuracy"][0] for t in both]) for r in (mine, whole))
-    cell = f"{now:.1f} ({now - before:+.1f})" if mine is not whole else f"{now:.1f}"
+    now, before = (np.array([r[t]["accuracy"][0] for t in both]) for r in (mine, whole))
+    cell = f"{now.mean():.1f}"
+    if mine is not whole:
+        cell += f" ({(now - before).mean():+.1f}{_error(now - before)})"
     if "range" in mine[both[0]]:
         cell += f", {np.exp(np.mean([_wrong(mine[t]) for t in both])):.2f}"
     return cell + (f", {len(both)} of {len(whole)} tasks" if len(both) < len(whole) else "")
+
+
+def _error(changes: np.ndarray) -> str:
+    """The standard error of their mean, over the tasks."""
+    return f" ±{changes.std(ddof=1) / len(changes) ** 0.5:.1f}" if len(changes) > 1 else ""
 
 
 def _wrong(row: Row) -> float:

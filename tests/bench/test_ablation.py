@@ -141,8 +141,10 @@ def test_the_change_is_that_on_the_tasks_that_both_have():
         return {**place, **counted, "accuracy": [accuracy, None, None]}
 
     whole = [row("nothing", "a", 80.0, 4), row("nothing", "b", 40.0, 4)]
-    lines = list(tables([*whole, row("nulls", "a", 77.5, 10)]))
+    less = [row("nulls", "a", 77.5, 10), row("near", "a", 81.0, 1), row("near", "b", 43.0, 4)]
+    lines = list(tables([*whole, *less]))
     assert "| nothing |  | 60.0, 1.00 |  |" in lines
+    assert "| near |  | 62.0 (+2.0 ±1.0), 1.41 |  |" in lines  # 3 of 6 on one of two tasks
     assert "| nulls |  | 77.5 (-2.5), 2.00, 1 of 2 tasks |  |" in lines
 
 
