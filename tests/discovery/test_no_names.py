@@ -96,7 +96,7 @@ def test_what_the_command_says_is_about_groups(
     total = len(list(photos.iterdir()))
     assert f"{total} samples in {count} groups" in said.out
     assert re.search(r"  group \d+ +\d+", said.out)
-    assert "known class" not in said.out and "give their number with --novel" in said.out
+    assert "known class" not in said.out
     assert f"{count} groups" in repr(ttgcd.load(tmp_path / "found"))
 
 

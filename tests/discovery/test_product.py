@@ -108,7 +108,7 @@ def test_each_image_is_read_once_for_the_stream(pictures, novel, monkeypatch) ->
 
 @pytest.mark.parametrize("source", [[], iter([]), {"a": 1}, 5, {1, 2}])
 def test_a_source_that_is_none_says_so(source) -> None:
-    with pytest.raises(ttgcd.InputError, match=r"empty|order|no source"):
+    with pytest.raises(ttgcd.InputError, match=r"empty|order|no source|several sources"):
         found_in(source)
 
 

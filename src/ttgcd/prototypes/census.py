@@ -39,9 +39,9 @@ RATIO = 1.1  # of the numbers of clusters tried
 #: Members of a cluster in the mean, at least, where no name speaks.
 MEMBERS = 6
 #: A row nearer than this cosine to one before it is counted with that: frames of a film, copies.
-#: Where this leaves fewer than ``MEMBERS`` rows a known class, classes are as narrow as that, and
-#: the next cosine is asked for.
-SAME = (0.7, 0.8, 0.9, 0.95)
+#: Where this leaves fewer than ``MEMBERS`` rows a known class, or very few at all, classes are as
+#: narrow as that, and the next cosine is asked for.
+SAME, VERY_FEW = (0.7, 0.8, 0.9, 0.95), 100
 #: How much of the null's silhouette is taken off: from apart, and from near where no name speaks.
 NULL, NEAR_NULL_ALONE = 0.7, 1.5
 #: From this share of the finest cut on the sample is too small, without names and with them; then
@@ -122,7 +122,7 @@ def different(mapped: np.ndarray, n_known: int) -> np.ndarray:
     """Places of the rows that are left when what is nearly the same counts once."""
     for same in SAME:
         places = leaders(mapped, same)
-        if len(places) >= MEMBERS * n_known:
+        if len(places) >= max(VERY_FEW, MEMBERS * n_known):
             break
     return places
 
