@@ -265,7 +265,7 @@ def _end(here: Folder, result: Edits) -> None:
         result.fault("doubled", f"numbers {[edit.number for edit in log]}")
     if active(log):
         found = (out / "assignments.parquet").read_bytes()
-        if found != parquet_bytes(folder.replayed().assignments):
+        if found != parquet_bytes(folder.table()):
             result.fault("other_bytes", f"the table is not what {len(log)} edits make of it")
     while active(folder.log()):
         folder.undo()

@@ -230,13 +230,7 @@ class EditedFolder:
                         write_atomic(self.out / name, self._original(name))
             else:
                 head = json.loads(self._original(CATEGORIES))
-                table, levels = follow_levels(
-                    self.out,
-                    self.own_rows(),
-                    after.assignments,
-                    after.categories,
-                    head.get("levels"),
-                )
+                table, levels = self._with_levels(after, head)
                 write_atomic(self.out / ROWS, parquet_bytes(table))
                 head["categories"] = after.categories
                 head |= {} if levels is None else {"levels": levels}
@@ -246,6 +240,18 @@ class EditedFolder:
                     write_report(self.out)
             write_atomic(self._unedited / "follows.json", json.dumps({"sha": log.seal}).encode())
         return after
+
+    def _with_levels(
+        self, after: Replayed, head: dict[str, Any]
+    ) -> tuple[pyarrow.Table, dict[str, Any] | None]:
+        """The table with the columns of the levels, and what is said of them in ``head``'s file."""
+        return follow_levels(
+            self.out, self.own_rows(), after.assignments, after.categories, head.get("levels")
+        )
+
+    def table(self) -> pyarrow.Table:
+        """The table as the log makes it of the run's own rows, worked out anew."""
+        return self._with_levels(self.replayed(), json.loads(self._original(CATEGORIES)))[0]
 
     def _up_to_date(self, log: EditLog) -> bool:
         try:
