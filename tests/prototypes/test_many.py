@@ -22,7 +22,9 @@ from ttgcd.prototypes.partition import Partition, centres_of, lloyd
 from ttgcd.prototypes.reservoir import Reservoir
 from ttgcd.prototypes.row_bonus import RowBonus
 from ttgcd.prototypes.scout_stream import Schedule, Scout
+from ttgcd.prototypes.structure import structure
 from ttgcd.prototypes.text_evidence import Texts, best_words, known_bonus, word_bonus
+from ttgcd.report.signs import read_signs
 
 
 def _blobs(classes: int, each: int, d: int = 48, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -155,6 +157,13 @@ def test_categories_keep_their_ids_where_there_are_many(few_are_many):
     events = lineage.follow(labels, turned[labels], 60, 400)
     assert not events
     assert np.array_equal(lineage.ids[turned], before)
+
+
+def test_neighbours_of_a_sample_do_not_deny_more_groups_than_it_can_hold():
+    rows, true = _blobs(1500, 4)
+    assert structure(rows) < 0.2  # though they are as clear as can be
+    assert read_signs(true, None, rows, rows[:0]).structure is None
+    assert read_signs(true % 900, None, rows, rows[:0]).structure is not None
 
 
 def test_a_reservoir_that_grew_is_uniform_again_when_the_stream_has_grown_as_much():

@@ -18,6 +18,9 @@ from ttgcd.methods.registry import DEFAULT_PRESET, load_method, load_preset
 from ttgcd.prototypes.bank import normalise
 from ttgcd.streams.base import Batch
 
+#: Rows that are put on the unit sphere at once.
+_BLOCK = 16_384
+
 
 class CategoryDiscovery(ClusterMixin, BaseEstimator):
     """Known classes by their text anchors, novel categories by grouping, over embeddings.
@@ -134,8 +137,12 @@ class CategoryDiscovery(ClusterMixin, BaseEstimator):
     # -- inside -------------------------------------------------------------------------------
 
     def _rows(self, X: Any, reset: bool) -> np.ndarray:
-        rows = validate_data(self, X, reset=reset, dtype=np.float64)
-        return normalise(np.asarray(rows)).astype(np.float32)
+        given = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
+        rows = np.empty(given.shape, np.float32)
+        for start in range(0, len(rows), _BLOCK):  # in pieces: float64 takes twice the memory
+            part = given[start : start + _BLOCK].astype(np.float64)
+            rows[start : start + _BLOCK] = normalise(part)
+        return rows
 
     def _begin(self, rows: np.ndarray) -> None:
         width = rows.shape[1]

@@ -11,13 +11,14 @@ MOST_SAMPLES = 2_000
 NEIGHBOURS = 3
 
 
-def structure(rows: np.ndarray, seed: int = 0) -> float | None:
+def structure(rows: np.ndarray, groups: int = 1, seed: int = 0) -> float | None:
     """By which part of the way to touching the nearest neighbours are nearer than in a normal cloud
     of the same mean and covariance, which has no groups.
 
     (median over samples of the mean cosine to the nearest neighbours, less that of the cloud) over
     (1 less that of the cloud). About 0 without groups, 1 for groups of equal samples; None where
-    there are too few samples.
+    there are too few samples, or so many ``groups`` were found that the samples which are looked at
+    are not two of each.
 
     >>> rng = np.random.default_rng(0)
     >>> cloud = rng.normal(size=(400, 16))
@@ -25,7 +26,7 @@ def structure(rows: np.ndarray, seed: int = 0) -> float | None:
     >>> structure(cloud) < 0.05, structure(groups) > 0.5, structure(cloud[:50])
     (True, True, None)
     """
-    if len(rows) < LEAST_SAMPLES:
+    if len(rows) < LEAST_SAMPLES or 2 * groups > MOST_SAMPLES:
         return None
     rng = np.random.default_rng(seed)
     if len(rows) > MOST_SAMPLES:

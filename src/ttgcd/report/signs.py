@@ -63,7 +63,8 @@ def read_signs(
 ) -> Signs:
     """The signs of a finished run; ``features`` may be an even sample of its rows. Without names
     there is nothing that an answer could be right about, and no confidence."""
-    grouped, n_known = structure(features), len(anchors)
+    grouped = structure(features, len(np.unique(category)))
+    n_known = len(anchors)
     if confidence is None or not n_known:
         return Signs(structure=grouped)
     judged = np.isfinite(confidence)
